@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optmap.clock import SEARCHED, Clock, limited
-from optmap.errors import CheckError, InputError
-from optmap.names import choose
-from optmap.problem import CapacityRule, Padding, Semantics
-from optmap.problem.constraint_texts import ConstraintsInput, constraints_of
-from optmap.problem.inputs import (
+from optmap.base.clock import SEARCHED, Clock, limited
+from optmap.base.errors import CheckError, InputError
+from optmap.base.names import choose
+from optmap.base.values import TimeInput, file_path, quoted, seconds, whole_number
+from optmap.files.inputs import (
     ExtentsInput,
     MachineInput,
     MemoryInput,
@@ -22,17 +21,19 @@ from optmap.problem.inputs import (
     names_of,
     workload_of,
 )
-from optmap.problem.objective import OBJECTIVES, objectives_on
-from optmap.problem.options import IntegerRule, TileRule
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.constraint_texts import ConstraintsInput, constraints_of
+from optmap.questions.objective import OBJECTIVES, objectives_on
+from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.meaning import refuse_meaningless
 from optmap.search.methods import METHODS, default_method
 from optmap.solvers.config import relaxation_solver
-from optmap.values import TimeInput, file_path, quoted, seconds, whole_number
+from optmap.workloads.workload import Padding, Semantics
 
 if TYPE_CHECKING:
+    from optmap.answers.proofs.boundaries import BoundReport
     from optmap.checker import Report
-    from optmap.evaluate import Running
-    from optmap.gap.boundaries import BoundReport
+    from optmap.count.timing.floor import Running
     from optmap.search.question import Question
     from optmap.search.result import Answer
 
@@ -141,7 +142,7 @@ def solve(
     if innermost is not None:
         target = target.from_level(innermost)
     demanded.check(problem, target)
-    from optmap.evaluate.policies import nest_policy
+    from optmap.count.policies import nest_policy
     from optmap.search.question import Question, understood
 
     problem, notes = understood(problem, target, semantics)
@@ -171,7 +172,7 @@ def solve(
 
 def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:
     """What a method finds, with the bounds beside it; `full`: proved, too."""
-    from optmap.gap.bounding import bounded
+    from optmap.answers.proofs.bounding import bounded
 
     begun, whole = time.monotonic(), Clock.after(question.time_limit)
     with limited(whole.share(PROVED if full else SEARCHED)):
@@ -218,8 +219,8 @@ def bound(
     Raises:
         InputError: for anything that cannot be accepted, a method that does not apply included.
     """
-    from optmap.gap.beside import with_time
-    from optmap.gap.boundaries import bound_report
+    from optmap.answers.proofs.beside import with_time
+    from optmap.answers.proofs.boundaries import bound_report
 
     problem, target = workload_of(workload, extents, semantics, padding), machine_of(machine, memory)
     if objective is None and (cores, caches) != (1, "warm"):
@@ -233,7 +234,8 @@ def bound(
 
 def _running(objective: str, cores: int, caches: str) -> Running:
     """How code runs whose time is bounded."""
-    from optmap.evaluate import Caches, Running
+    from optmap.count.timing.floor import Running
+    from optmap.count.timing.results import Caches
 
     choose("objective", objective, ["time"])
     return Running(threads=whole_number(cores, "cores"), caches=Caches(choose("caches", caches, list(Caches))))
@@ -250,7 +252,7 @@ def check(path: str | Path) -> Report:
         CheckError: with the reason why a claim does not hold.
     """
     from optmap.checker import RefusedError, check_file
-    from optmap.problem.io.kinds import expected, missing_file
+    from optmap.files.kinds import expected, missing_file
 
     file = file_path(path)
     with expected(file, "a certificate or a solution", "certificate", "solution"):

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from optmap.registry import VERBS
-from optmap.shown import PRESENTATIONS, Presentation
-from optmap.sweeps.engine import ANSWERS
+from optmap.base.shown import PRESENTATIONS, Presentation
+from optmap.sweeps.engines.engine import ANSWERS
 
 Picture = Callable[[Any, Any], Any]
 
 
 def _of_a_nest() -> dict[str, Picture]:
     """The pictures of a counted mapping on an accelerator."""
-    from optmap.report import spatial_nest_plot, spatial_plots, spatial_roofline
+    from optmap.report.pictures import spatial_nest_plot, spatial_plots, spatial_roofline
 
     return {
         "nest": spatial_nest_plot.plot_nest,
@@ -40,7 +39,8 @@ def _algorithms() -> Presentation:
 
 @PRESENTATIONS.add("bench")
 def _bench() -> Presentation:
-    from optmap.report import bench, bench_plot
+    from optmap.report.native import bench
+    from optmap.report.pictures import bench_plot
 
     return Presentation(
         table=bench.bench_table,
@@ -51,28 +51,28 @@ def _bench() -> Presentation:
 
 @PRESENTATIONS.add("bound")
 def _bound() -> Presentation:
-    from optmap.report import bounds
+    from optmap.report.answers import bounds
 
     return Presentation(table=bounds.bound_table, document=bounds.bound_document, file=bounds.certificate_text)
 
 
 @PRESENTATIONS.add("certificate")
 def _certificate() -> Presentation:
-    from optmap.report import loading
+    from optmap.report.answers import loading
 
     return Presentation(table=loading.certificate_table, document=loading.certificate_document)
 
 
 @PRESENTATIONS.add("classes")
 def _classes() -> Presentation:
-    from optmap.report import derivation
+    from optmap.report.closed_forms import derivation
 
     return Presentation(table=derivation.classes_text, document=derivation.classes_read)
 
 
 @PRESENTATIONS.add("closed-form")
 def _closed_form() -> Presentation:
-    from optmap.report import closed_form
+    from optmap.report.closed_forms import closed_form
 
     return Presentation(table=closed_form.closed_form_text, document=closed_form.closed_form_document)
 
@@ -80,14 +80,15 @@ def _closed_form() -> Presentation:
 @PRESENTATIONS.add("code")
 def _code() -> Presentation:
     from optmap.native.emit import files
-    from optmap.report import codes
+    from optmap.report.native import codes
 
     return Presentation(table=codes.code_table, document=codes.code_document, folder=files.write_code)
 
 
 @PRESENTATIONS.add("comparison")
 def _comparison() -> Presentation:
-    from optmap.report import compare, compare_plot
+    from optmap.report.answers import compare
+    from optmap.report.pictures import compare_plot
 
     return Presentation(
         table=compare.comparison_table, document=compare.comparison_document, plot=compare_plot.plot_comparison
@@ -96,35 +97,35 @@ def _comparison() -> Presentation:
 
 @PRESENTATIONS.add("conformance")
 def _conformance() -> Presentation:
-    from optmap.report import conformance
+    from optmap.report.answers import conformance
 
     return Presentation(table=conformance.conformance_table, document=conformance.conformance_document)
 
 
 @PRESENTATIONS.add("derivation")
 def _derivation() -> Presentation:
-    from optmap.report import derivation
+    from optmap.report.closed_forms import derivation
 
     return Presentation(table=derivation.derivation_text, document=derivation.derivation_document)
 
 
 @PRESENTATIONS.add("doctor")
 def _doctor() -> Presentation:
-    from optmap.report import solvers
+    from optmap.report.library import solvers
 
     return Presentation(table=solvers.state_table, document=solvers.state_document)
 
 
 @PRESENTATIONS.add("entry")
 def _entry() -> Presentation:
-    from optmap.report import entries
+    from optmap.report.library import entries
 
     return Presentation(table=entries.entry_table, document=entries.entry_document, file=entries.entry_yaml)
 
 
 @PRESENTATIONS.add("host")
 def _host() -> Presentation:
-    from optmap.report import hosts
+    from optmap.report.library import hosts
 
     return Presentation(table=hosts.host_table, document=hosts.host_document, file=hosts.host_yaml)
 
@@ -132,42 +133,43 @@ def _host() -> Presentation:
 @PRESENTATIONS.add("imported-model")
 def _imported_model() -> Presentation:
     from optmap.onnx_import import model
-    from optmap.report import imported
+    from optmap.report.library import imported
 
     return Presentation(table=imported.import_table, document=imported.import_document, file=model.workloads_yaml)
 
 
 @PRESENTATIONS.add("inferred-reuse")
 def _inferred_reuse() -> Presentation:
-    from optmap.report import inferred_reuse
+    from optmap.report.library import inferred_reuse
 
     return Presentation(table=inferred_reuse.inferred_text, document=inferred_reuse.inferred_document)
 
 
 @PRESENTATIONS.add("listing")
 def _listing() -> Presentation:
-    from optmap.report import entries
+    from optmap.report.library import entries
 
     return Presentation(table=entries.listing_table, document=entries.listing_document)
 
 
 @PRESENTATIONS.add("machine")
 def _machine() -> Presentation:
-    from optmap.report import entries, machines, showing
+    from optmap.report.library import entries, machines, showing
 
     return Presentation(table=machines.machine_table, document=entries.machine_entry, yaml=showing.machine_yaml)
 
 
 @PRESENTATIONS.add("method")
 def _method() -> Presentation:
-    from optmap.report import methods
+    from optmap.report.library import methods
 
     return Presentation(table=methods.method_table, document=methods.method_document)
 
 
 @PRESENTATIONS.add("nest-comparison")
 def _nest_comparison() -> Presentation:
-    from optmap.report import beside_plot, nest_comparison
+    from optmap.report.answers import nest_comparison
+    from optmap.report.pictures import beside_plot
 
     return Presentation(
         table=nest_comparison.comparison_table,
@@ -178,7 +180,7 @@ def _nest_comparison() -> Presentation:
 
 @PRESENTATIONS.add("evaluation/nest")
 def _nest_evaluation() -> Presentation:
-    from optmap.report import nest_evaluation
+    from optmap.report.answers import nest_evaluation
 
     return Presentation(
         table=nest_evaluation.evaluation_table, document=nest_evaluation.evaluation_document, pictures=_of_a_nest()
@@ -187,8 +189,8 @@ def _nest_evaluation() -> Presentation:
 
 @PRESENTATIONS.add("answer/nest")
 def _nest_answer() -> Presentation:
-    from optmap.gap import solution
-    from optmap.report import accelerators, spatial_nest
+    from optmap.answers.documents import solution
+    from optmap.report.answers import accelerators, spatial_nest
 
     return Presentation(
         table=accelerators.result_table,
@@ -200,22 +202,22 @@ def _nest_answer() -> Presentation:
 
 @PRESENTATIONS.add("saved-solution/nest")
 def _nest_saved() -> Presentation:
-    from optmap.gap import solution
-    from optmap.report import accelerators, spatial_nest
+    from optmap.answers.documents import solution
+    from optmap.report.answers import accelerators, spatial_nest
 
     return Presentation(table=accelerators.saved_table, document=solution.saved_document, nest=spatial_nest.nest_of)
 
 
 @PRESENTATIONS.add("network")
 def _network() -> Presentation:
-    from optmap.report import entries
+    from optmap.report.library import entries
 
     return Presentation(table=entries.network_listing, document=entries.network_layers_document)
 
 
 @PRESENTATIONS.add("network-curve")
 def _network_curve() -> Presentation:
-    from optmap.sweeps import network_curve_report
+    from optmap.sweeps.networks import network_curve_report
 
     return Presentation(
         table=network_curve_report.curve_table,
@@ -226,14 +228,14 @@ def _network_curve() -> Presentation:
 
 @PRESENTATIONS.add("network-nests")
 def _network_nests() -> Presentation:
-    from optmap.sweeps import nest_network_report
+    from optmap.sweeps.networks import nest_network_report
 
     return Presentation(table=nest_network_report.network_table, document=nest_network_report.network_document)
 
 
 @PRESENTATIONS.add("network-sums")
 def _network_sums() -> Presentation:
-    from optmap.sweeps import networks
+    from optmap.sweeps.networks import level_networks as networks
 
     return Presentation(table=networks.sums_table, document=networks.sums_document, plot=networks.sums_plot)
 
@@ -247,7 +249,8 @@ def _pictures() -> Presentation:
 
 @PRESENTATIONS.add("race")
 def _race() -> Presentation:
-    from optmap.report import race, race_plot
+    from optmap.report.answers import race
+    from optmap.report.pictures import race_plot
 
     return Presentation(
         table=race.race_table,
@@ -258,14 +261,15 @@ def _race() -> Presentation:
 
 @PRESENTATIONS.add("randomized")
 def _randomized() -> Presentation:
-    from optmap.report import randomized
+    from optmap.report.answers import randomized
 
     return Presentation(table=randomized.randomized_table, document=randomized.randomized_document)
 
 
 @PRESENTATIONS.add("regimes")
 def _regimes() -> Presentation:
-    from optmap.report import regimes, regimes_plot
+    from optmap.report.closed_forms import regimes
+    from optmap.report.pictures import regimes_plot
 
     return Presentation(
         table=regimes.regimes_table, document=regimes.regimes_document, pictures={"regimes": regimes_plot.plot_regimes}
@@ -274,14 +278,15 @@ def _regimes() -> Presentation:
 
 @PRESENTATIONS.add("runs")
 def _runs() -> Presentation:
-    from optmap.report import runs
+    from optmap.report.native import runs
 
     return Presentation(table=runs.runs_table, document=runs.runs_document)
 
 
 @PRESENTATIONS.add("saved-tree")
 def _saved_tree() -> Presentation:
-    from optmap.report import tree_plots, trees
+    from optmap.report.answers import trees
+    from optmap.report.pictures import tree_plots
 
     return Presentation(
         table=trees.tree_table,
@@ -293,8 +298,9 @@ def _saved_tree() -> Presentation:
 
 @PRESENTATIONS.add("score")
 def _score() -> Presentation:
-    from optmap.gap.scoring import score_document
-    from optmap.report import beside_plot, scoring
+    from optmap.answers.side_by_side.scoring import score_document
+    from optmap.report.answers import scoring
+    from optmap.report.pictures import beside_plot
 
     return Presentation(
         table=scoring.score_table,
@@ -316,8 +322,10 @@ def _sensitivity() -> Presentation:
 
 @PRESENTATIONS.add("answer/tiles")
 def _tiles_answer() -> Presentation:
-    from optmap.gap import solution
-    from optmap.report import loopnest, tables, time_plot
+    from optmap.answers.documents import solution
+    from optmap.report import tables
+    from optmap.report.answers import loopnest
+    from optmap.report.pictures import time_plot
 
     return Presentation(
         table=tables.solve_table,
@@ -329,29 +337,31 @@ def _tiles_answer() -> Presentation:
 
 @PRESENTATIONS.add("evaluation/tiles")
 def _tiles_evaluation() -> Presentation:
-    from optmap.report import evaluation
+    from optmap.report.answers import evaluation
 
     return Presentation(table=evaluation.evaluation_table, document=evaluation.evaluation_document)
 
 
 @PRESENTATIONS.add("saved-solution/tiles")
 def _tiles_saved() -> Presentation:
-    from optmap.gap import solution
-    from optmap.report import entries, loopnest
+    from optmap.answers.documents import solution
+    from optmap.report.answers import loopnest
+    from optmap.report.library import entries
 
     return Presentation(table=entries.solution_table, document=solution.saved_document, nest=loopnest.nest_of)
 
 
 @PRESENTATIONS.add("timeloop-model")
 def _timeloop_model() -> Presentation:
-    from optmap.report import interchange
+    from optmap.report.library import interchange
 
     return Presentation(table=interchange.model_table, document=interchange.model_document)
 
 
 @PRESENTATIONS.add("tree-evaluation")
 def _tree_evaluation() -> Presentation:
-    from optmap.report import tree_plots, trees
+    from optmap.report.answers import trees
+    from optmap.report.pictures import tree_plots
 
     return Presentation(
         table=trees.evaluation_table,
@@ -362,7 +372,8 @@ def _tree_evaluation() -> Presentation:
 
 @PRESENTATIONS.add("validation")
 def _validation() -> Presentation:
-    from optmap.report import validation, validation_plot
+    from optmap.report.native import validation
+    from optmap.report.pictures import validation_plot
 
     return Presentation(
         table=validation.validation_table,
@@ -377,18 +388,9 @@ def _validation() -> Presentation:
 
 @PRESENTATIONS.add("workload")
 def _workload() -> Presentation:
-    from optmap.report import entries, showing, workloads
+    from optmap.report.library import entries, showing, workloads
 
     return Presentation(table=workloads.workload_table, document=entries.workload_entry, yaml=showing.workload_yaml)
-
-
-@VERBS.add("evaluate")
-def _evaluate() -> Callable[..., object]:
-    from optmap.hints import annotated
-    from optmap.verbs import evaluate
-
-    found: Callable[..., object] = annotated(evaluate)
-    return found
 
 
 @ANSWERS.add("points")

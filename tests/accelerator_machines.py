@@ -8,13 +8,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from optmap.evaluate import broken_rules, count_nest
-from optmap.problem import MERITS, Capacity, Level, Machine, Semantics, Workload, parse_workload
-from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Merit
+from optmap.count.meshes.count import count_nest
+from optmap.count.meshes.rules import broken_rules
+from optmap.machines.accelerator import Arithmetic, KeepRule, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.questions.objective import MERITS
+from optmap.questions.options import Merit
 from optmap.search import Found, Question, Route
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 CONVOLUTION = "O[k,p,q] = I[c,p+r,q+s] * W[k,c,r,s]"
 EXTENTS = {"k": 4, "c": 3, "p": 6, "q": 4, "r": 3, "s": 2}
@@ -22,13 +27,13 @@ EXTENTS = {"k": 4, "c": 3, "p": 6, "q": 4, "r": 3, "s": 2}
 
 def grid_machine(*, free: bool = True, ports: bool = True) -> Machine:
     """Registers under a 4 x 3 mesh below a buffer with limited ports."""
-    bypass = Keep.FREE if free else Keep.KEPT
+    bypass = KeepRule.FREE if free else KeepRule.KEPT
     registers = Store(
-        keeps=(("output", bypass), ("weight", Keep.KEPT), ("input", bypass)),
+        keeps=(("output", bypass), ("weight", KeepRule.KEPT), ("input", bypass)),
         energy_pj=Prices(read=0.96, fill=0.96, update=0.96),
     )
     buffer = Store(
-        keeps=(("output", Keep.KEPT), ("input", Keep.KEPT), ("weight", Keep.REFUSED)),
+        keeps=(("output", KeepRule.KEPT), ("input", KeepRule.KEPT), ("weight", KeepRule.REFUSED)),
         energy_pj=Prices(read=13.5, fill=13.5, update=14.25),
         ports=Ports(read=4, write=4) if ports else Ports(),
         block=2,
@@ -79,7 +84,9 @@ def random_nest(fabric: Fabric, generator: random.Random, extents: tuple[int, ..
                 ways[:] = [1] * len(ways)
         loops = [(dim, trips) for dim, trips in enumerate(t) if trips > 1]
         generator.shuffle(loops)
-        keeps = tuple(keep is Keep.KEPT or (keep is Keep.FREE and generator.random() < 0.5) for keep in memory.keeps)
+        keeps = tuple(
+            keep is KeepRule.KEPT or (keep is KeepRule.FREE and generator.random() < 0.5) for keep in memory.keeps
+        )
         memories.append(MemoryNest(x=tuple(x), y=tuple(y), temporal=tuple(loops), keeps=keeps))
     return Nest(memories=tuple(memories))
 

@@ -50,9 +50,11 @@ from optmap.bounds import (
     window_shape,
     window_volume,
 )
-from optmap.problem import Axis, Semantics, TensorAccess, Workload, convolution_form
 from optmap.programs import projective_face
 from optmap.solvers import VertexFinder
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.forms import convolution_form
+from optmap.workloads.workload import Semantics, Workload
 
 
 class BeatenError(AssertionError):
@@ -92,7 +94,7 @@ Order = list[tuple[Word, ...]]
 COEFFICIENTS = (1, 1, 1, 2, 2, 3, 4, 4, 6, 8)
 Exponents = Sequence[dict[int, Fraction]]
 """Choices of exponents, by index of the map."""
-FREE = Axis(terms=(("k", 1),))
+FREE = Subscript(terms=(("k", 1),))
 """An axis of a dim that reuses all the rest, as in a matrix product."""
 RANGED = 0.15
 """Share of the nests that have implicit padding."""
@@ -144,12 +146,13 @@ def window_workload(rng: random.Random, *, most: int = 200) -> Workload:
         for (p, t), n in zip(("xr", "ys"), taps, strict=False):
             stride, dilation = rng.choice([(1, 1), (1, 1), (2, 1), (1, 2), (2, 3), (2, 2), (3, 1)])
             terms = [(p, stride), (t, dilation)]
-            image.append(Axis(terms=tuple(rng.sample(terms, 2)), offset=rng.choice([0, 0, 1])))
+            image.append(Subscript(terms=tuple(rng.sample(terms, 2)), offset=rng.choice([0, 0, 1])))
             sizes |= {p: rng.randint(1, 6), t: n}
         shared = {d: rng.choice([1, 2, 2, 3]) for d in "kcng" if rng.random() < 0.5}
         names = {"O": "kng" + "xy"[:axes], "I": "cng", "K": "kcg" + "rs"[:axes]}
         accesses = {
-            name: [Axis(terms=((d, 1),)) for d in dims if d in shared or d in sizes] for name, dims in names.items()
+            name: [Subscript(terms=((d, 1),)) for d in dims if d in shared or d in sizes]
+            for name, dims in names.items()
         }
         accesses["I"] = rng.sample([*accesses["I"], *image], len(accesses["I"]) + axes)
         output, *inputs = (TensorAccess(name=name, axes=tuple(found), bits=8) for name, found in accesses.items())
@@ -170,7 +173,7 @@ def _access(rng: random.Random, name: str, dims: str, coefficients: Sequence[int
     for _ in range(rank):
         chosen = rng.sample(dims, min(len(dims), rng.choice([1, 1, 1, 2, 2, 3])))
         axes.append(
-            Axis(terms=tuple((d, rng.choice(coefficients)) for d in chosen), offset=rng.choice([0, 0, 0, 1, 2]))
+            Subscript(terms=tuple((d, rng.choice(coefficients)) for d in chosen), offset=rng.choice([0, 0, 0, 1, 2]))
         )
     return TensorAccess(name=name, axes=tuple(axes), bits=8)
 

@@ -13,7 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from optmap.problem import Axis, Semantics, TensorAccess, Workload, parse_workload
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 Word = tuple[str, tuple[int, ...]]
 
@@ -28,7 +30,7 @@ def points(workload: Workload) -> list[dict[str, int]]:
     return [p for p in every if all(_index(axis, p) in range(axis.real[0], axis.real[1] + 1) for axis in ranged)]
 
 
-def _index(axis: Axis, point: dict[str, int]) -> int:
+def _index(axis: Subscript, point: dict[str, int]) -> int:
     return sum(c * point[d] for d, c in axis.terms) + axis.offset
 
 
@@ -254,7 +256,7 @@ def random_workload(rng: random.Random, *, longest: int = 6, most: int = 60) -> 
 def with_ranges(workload: Workload, rng: random.Random, share: float = 0.6) -> Workload | None:
     """The workload with random ranges of real values; None if nothing is left to do."""
 
-    def cut(axis: Axis) -> Axis:
+    def cut(axis: Subscript) -> Subscript:
         top = axis.offset + sum(c * (workload.extents[d] - 1) for d, c in axis.terms)
         if not axis.terms or rng.random() > share:
             return axis
@@ -267,10 +269,10 @@ def with_ranges(workload: Workload, rng: random.Random, share: float = 0.6) -> W
     return made if points(made) else None
 
 
-def _axis(rng: random.Random, dims: str) -> Axis:
+def _axis(rng: random.Random, dims: str) -> Subscript:
     count = min(len(dims), rng.choice([1, 1, 1, 2, 2, 3]))
     chosen = rng.sample(dims, count)
-    return Axis(
+    return Subscript(
         terms=tuple((d, rng.choice([1, 1, 2, 3]) if count > 1 else rng.choice([1, 1, 1, 2])) for d in chosen),
         offset=rng.choice([0, 0, 0, 1]),
     )

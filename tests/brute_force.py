@@ -6,19 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 from math import inf, prod
 
-from optmap.evaluate import entering_words, evaluate_cost, held_words, loaded_words
-from optmap.problem import (
-    CapacityRule,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Reuse,
-    Workload,
-    capacity_groups,
-    reuse_at,
-    stream_refusal,
-)
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.held import entering_words, held_words, loaded_words
+from optmap.machines.machine import CapacityRule, Machine
+from optmap.machines.partitions import capacity_groups
+from optmap.mappings.held import stream_refusal
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.reuse import Reuse, reuse_at
 from optmap.search import fits, stationary
+from optmap.workloads.workload import Workload
 
 Tile = dict[str, int]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import product
 
-from optmap.problem import Workload
+from optmap.workloads.workload import Workload
 
 LARGEST = 400_000
 """States that are looked at before a chain is given up."""

@@ -22,7 +22,7 @@ from host_machines import HOSTS
 from random_codes import random_case
 
 import optmap
-from optmap.errors import CheckError, InputError
+from optmap.base.errors import CheckError, InputError
 from optmap.native import build_program, emit_code
 
 TOGETHER = 25

@@ -14,13 +14,15 @@ from fractions import Fraction
 import numpy as np
 from spatial_brute_force import all_mappings, tiny_fabric
 
-from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import NestPolicy, count_nest, evaluate_batch
-from optmap.problem import constraints_of
-from optmap.problem.demanded import demanded
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric
+from optmap.mappings.constraint_texts import constraints_of
+from optmap.mappings.demanded import demanded
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
 
 SIGNS = ("<=", ">=", "%", "=")
 

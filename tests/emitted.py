@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optmap.native import Code, build_program, pack, tensor_names, unpack
-from optmap.problem import Semantics
+from optmap.workloads.workload import Semantics
 
 
 def find_processor() -> str:

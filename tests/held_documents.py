@@ -8,25 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from optmap.bounds import digest
-from optmap.evaluate import BoundaryTraffic, held_occupancy, held_traffic
-from optmap.problem import (
-    Capacity,
-    Corner,
-    Held,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Piece,
-    Workload,
-    access_names,
-    machine_document,
-    mapping_document,
-    moves_alone,
-    parse_workload,
-    piece_of,
-    two_level,
-    workload_document,
-)
+from optmap.count.levels.held import held_occupancy, held_traffic
+from optmap.count.results import BoundaryTraffic
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.machine import Machine, two_level
+from optmap.mappings.held import Corner, Held, moves_alone
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.pieces import Piece, piece_of
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload, access_names
 
 TEMPLATES = (
     "C[i,j] += A[i,k]*B[k,j]",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from optmap.problem import Bandwidth, Capacity, Core, Level, LevelKind, Machine
+from optmap.machines.core import Core
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.workloads.amounts import Bandwidth, Capacity
 
 CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
 """What a core of 16 floats computes with."""

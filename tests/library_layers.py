@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.native import tensor_shape
-from optmap.problem import Workload, conv1d, conv2d, matmul, parse_workload
+from optmap.workloads.builders import conv1d, conv2d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 Array = NDArray[Any]
 CONVOLUTIONS = {

@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from optmap.evaluate import TreeCount, walk_tree
-from optmap.mapping import MappingTree, read_tree
-from optmap.problem import Capacity, Fields, Level, Machine, Semantics, Workload, parse_workload
+from optmap.count.trees.results import TreeCount
+from optmap.count.trees.walk import walk_tree
+from optmap.files.fields import Fields
+from optmap.files.trees import read_tree
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "trees.json").read_text())
 ROOMY = 1_000_000

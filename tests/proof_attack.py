@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 from optmap.checker import RefusedError
-from optmap.checker.cover import divisors
-from optmap.checker.dataflows import Flow, best_flows, contains, flow_of
-from optmap.checker.every import nothing_left
-from optmap.checker.nest import Nest, footprint, traffic
-from optmap.checker.refute import broken_alone, broken_together
-from optmap.checker.rows import Key, Model, Node, Range, Row
-from optmap.checker.statement import Work
+from optmap.checker.core.nest import TiledNest, footprint, traffic
+from optmap.checker.core.statement import StatedWork
+from optmap.checker.cover.cover import divisors
+from optmap.checker.cover.dataflows import Flow, best_flows, contains, flow_of
+from optmap.checker.cover.every import nothing_left
+from optmap.checker.cover.refute import broken_alone, broken_together
+from optmap.checker.cover.rows import Key, MappingSet, Model, Range, RefutedRow
 
 WIDE = Fraction(10**9)
 MOST = 5_000
@@ -56,7 +56,7 @@ class Case:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.document = statement(rng)
-        self.work = Work(self.document)
+        self.work = StatedWork(self.document)
         self.depth = rng.randint(1, 3)
         self.even = rng.random() < 0.3
         self.flows: list[Flow] = best_flows(self.work)
@@ -80,7 +80,7 @@ class Case:
             {"level": str(q), "tile": self.tiles[q], "permutation": self.orders[q], "spatial": {}}
             for q in range(self.depth)
         ]
-        self.nest = Nest(self.work, levels, [{"name": str(q), "fanout": 1} for q in range(self.depth)])
+        self.nest = TiledNest(self.work, levels, [{"name": str(q), "fanout": 1} for q in range(self.depth)])
         self.node = self._node()
 
     def snapped(self, level: int, dim: str, sizes: Range, around: int) -> Range | None:
@@ -100,7 +100,7 @@ class Case:
             tiles.insert(0, outer)
         return tiles
 
-    def _node(self) -> Node:
+    def _node(self) -> MappingSet:
         """The mapping's flows, or a better one, and ranges around its tiles."""
         node = self.model.root()
         assert node is not None
@@ -150,7 +150,7 @@ class Case:
         """Limits that the mapping attains, random weights and sizes."""
         rng = self.rng
         rows = self.model.rows(self.node, list(range(self.depth)), [WIDE] * self.depth)
-        rows = [Row(row.terms, self.value(row.terms)) for row in rows if row.terms]
+        rows = [RefutedRow(row.terms, self.value(row.terms)) for row in rows if row.terms]
         assert not any(broken_alone(self.model, self.node, row) for row in rows)
         for _ in range(2):
             weights = [rng.choice((0, 0, 1, rng.randint(1, 1000))) for _ in rows]

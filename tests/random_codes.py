@@ -7,26 +7,14 @@ from dataclasses import replace
 
 from host_machines import HOSTS
 
-from optmap.problem import (
-    ActivationLayout,
-    Axis,
-    CodeOptions,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Padding,
-    Semantics,
-    StoreKind,
-    TensorAccess,
-    WeightPacking,
-    Workload,
-    conv1d,
-    conv2d,
-    matmul,
-    mttkrp,
-    parse_workload,
-)
-from optmap.problem.kernel_roles import kernel_roles
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
+from optmap.kernels.kernel_roles import kernel_roles
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.builders import conv1d, conv2d, matmul, mttkrp
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 MOST = 60_000
 """Operations of one workload."""
@@ -79,12 +67,12 @@ def _affine(rng: random.Random) -> Workload:
     return parse_workload(text, {d: rng.randint(2, 9) for d in names})
 
 
-def _axis(rng: random.Random, dims: list[str], extents: dict[str, int]) -> Axis:
+def _axis(rng: random.Random, dims: list[str], extents: dict[str, int]) -> Subscript:
     """A dim alone, most often, or any sum of dims, an offset, and perhaps a range of real values."""
     chosen = rng.sample(dims, rng.choice((1, 1, 1, 1, 2, 2, 3, 0)) if len(dims) > 2 else 1)
     plain = len(chosen) == 1 and rng.random() < 0.8
     terms = tuple((dim, 1 if plain else rng.randint(1, 3)) for dim in chosen)
-    axis = Axis(terms=terms, offset=rng.choice((0, 0, 0, 1, 2)))
+    axis = Subscript(terms=terms, offset=rng.choice((0, 0, 0, 1, 2)))
     top = axis.offset + axis.span(extents) - 1
     if terms and rng.random() < (0.05 if len(terms) == 1 else 0.3):
         first = rng.randint(0, top)
@@ -107,7 +95,7 @@ def _any_affine(rng: random.Random) -> Workload:
         for name in names
     ]
     used = frozenset().union(*(tensor.dims for tensor in tensors))
-    spare = tuple(Axis(terms=((dim, 1),)) for dim in dims if dim not in used)
+    spare = tuple(Subscript(terms=((dim, 1),)) for dim in dims if dim not in used)
     tensors[0] = replace(tensors[0], axes=(*tensors[0].axes, *spare))
     return Workload.product(name="any", output=tensors[0], inputs=tuple(tensors[1:]), sizes=tuple(extents.items()))
 

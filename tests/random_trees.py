@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import random
 
-from optmap.errors import InputError, TreeError
-from optmap.mapping import MappingTree, read_tree
-from optmap.problem import Capacity, Fields, Level, Machine, Semantics, Workload, parse_workload
+from optmap.base.errors import InputError, TreeError
+from optmap.files.fields import Fields
+from optmap.files.trees import read_tree
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 FAMILIES = (
     "C[m,n] = A[m,k]*B[k,n]",

@@ -16,7 +16,7 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.gap.regimes import Regimes
+from optmap.answers.closed_forms.regimes import Regimes
 from optmap.solvers import cone
 
 Row = tuple[int, ...]

@@ -13,7 +13,8 @@ from bounds_oracles import least_memory, word_weights
 
 from optmap.bounds import PassesProof, VisitsProof, digest, least_of_places, passes_proofs, visits_proofs
 from optmap.checker import RefusedError, check_document
-from optmap.problem import Workload, parse_workload
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 WINDOWS = "O[k,x] += I[c,{}*x+{}*r] * F[k,c,r]"
 FORMS = (

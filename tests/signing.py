@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from optmap.checker.explored import TIMES
-from optmap.checker.tools import digest
+from optmap.checker.core.tools import digest
+from optmap.checker.nests.explored import TIMES
 
 
 def signed(document: dict[str, Any]) -> dict[str, Any]:

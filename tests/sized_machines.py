@@ -1,6 +1,6 @@
 """Accelerators whose costs depend on the bits of elements, and what they cost counted one element after the other.
 
-Nothing here comes from `optmap.problem.elements` or `optmap.evaluate.spatial.prices`.
+Nothing here comes from `optmap.machines.elements` or `optmap.count.meshes.prices`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
-from optmap.evaluate import SpatialCost
-from optmap.problem import Capacity, Level, Machine, Workload
-from optmap.problem.accelerator import Ports, Prices, Store
-from optmap.problem.fabric import Fabric
+from optmap.count.meshes.results import SpatialCost
+from optmap.machines.accelerator import Ports, Prices, Store
+from optmap.machines.fabric import Fabric
+from optmap.machines.machine import Level, Machine
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Workload
 
 WIDTHS = (4, 8, 16, 32, 1, 12, 24)
 

@@ -16,24 +16,19 @@ from math import factorial, prod
 import numpy as np
 from sized_machines import random_bits, sized_machine
 
-from optmap.evaluate import NestPolicy, count_nest, evaluate_batch
-from optmap.problem import Capacity, Level, Machine, Partition, Workload, parse_workload
-from optmap.problem.accelerator import (
-    ROLES,
-    Arithmetic,
-    FactorRule,
-    Keep,
-    Mesh,
-    MeshAxis,
-    Ports,
-    Prices,
-    Store,
-)
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import Nest
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
-from optmap.problem.relations import GAP, Relation
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.accelerator import ROLES, Arithmetic, FactorRule, KeepRule, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine, Partition
+from optmap.machines.relations import GAP, Relation
+from optmap.mappings.nest import Nest
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 ROWS = 1 << 16
 """Mappings per batch."""
@@ -109,7 +104,7 @@ def _splits(fabric: Fabric, most: int) -> np.ndarray | None:
 def _keep_patterns(fabric: Fabric) -> np.ndarray:
     """Every choice that the machine leaves open, (choices, memories, operands); a tensor has a keeper."""
     choices = [
-        {Keep.KEPT: (True,), Keep.REFUSED: (False,), Keep.FREE: (False, True)}[keep]
+        {KeepRule.KEPT: (True,), KeepRule.REFUSED: (False,), KeepRule.FREE: (False, True)}[keep]
         for memory in fabric.memories
         for keep in memory.keeps
     ]
@@ -291,10 +286,10 @@ def _order(draw: random.Random) -> tuple[str, ...]:
     return (*pattern, GAP) if draw.random() < 0.7 or pattern[0] != GAP else tuple(pattern)
 
 
-def _keeps(draw: random.Random) -> tuple[tuple[str, Keep], ...]:
+def _keeps(draw: random.Random) -> tuple[tuple[str, KeepRule], ...]:
     if draw.random() < 0.3:
         return ()
-    choices = (Keep.FREE, Keep.FREE, Keep.KEPT, Keep.REFUSED)
+    choices = (KeepRule.FREE, KeepRule.FREE, KeepRule.KEPT, KeepRule.REFUSED)
     return ("output", draw.choice(choices)), ("inputs", draw.choice(choices)), ("weight", draw.choice(choices))
 
 

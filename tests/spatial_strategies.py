@@ -6,11 +6,14 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from optmap.evaluate import nest_policies
-from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
-from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import MemoryNest, Nest
+from optmap.count.policies import nest_policies
+from optmap.machines.accelerator import Arithmetic, KeepRule, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Semantics, Workload
 
 COUNTINGS = tuple(nest_policies().values())
 """The policies of accelerators."""
@@ -39,7 +42,7 @@ def _axis(text, numbers):
         dim, _, factor = part.partition("*")
         value = int(numbers.get(factor, factor or 1))
         terms[dim] = terms.get(dim, 0) + value
-    return Axis(terms=tuple(terms.items()))
+    return Subscript(terms=tuple(terms.items()))
 
 
 def statement(kind: str, extents: dict[str, int], *, stride: int = 1, dilation: int = 1) -> Workload:
@@ -77,7 +80,7 @@ def machine(meshes, *, flags=(True, True), capacity=10**6, ports=None, block=1) 
         Store(
             energy_pj=Prices(read=10**number + 1, fill=10**number + 2, update=10**number + 3),
             mesh=Mesh(x=MeshAxis(size=x), y=MeshAxis(size=y), multicast=flags[0], reduction=flags[1]),
-            keeps=(("output", Keep.FREE), ("inputs", Keep.FREE)),
+            keeps=(("output", KeepRule.FREE), ("inputs", KeepRule.FREE)),
             ports=ports or Ports(),
             block=block,
         )

@@ -12,36 +12,23 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from optmap.errors import StatementError
-from optmap.problem import (
-    Apply,
-    Axis,
-    Capacity,
-    Comparator,
-    Condition,
-    Constant,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Read,
-    Semantics,
-    Series,
-    Statement,
-    Statistic,
-    TensorAccess,
-    Update,
-    Workload,
-    multiply,
-)
+from optmap.base.errors import StatementError
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.domain import Comparator, Condition
+from optmap.workloads.expression import Apply, Constant, OperandSeries, Read, Statistic
+from optmap.workloads.statement import Statement, Update, multiply
+from optmap.workloads.workload import Semantics, Workload
 
 MAX_OPERATIONS = 4096
 
 semantics = st.sampled_from(list(Semantics))
 
 
-def _axis(*terms: tuple[str, int], offset: int = 0) -> Axis:
-    return Axis(terms=terms, offset=offset)
+def _axis(*terms: tuple[str, int], offset: int = 0) -> Subscript:
+    return Subscript(terms=terms, offset=offset)
 
 
 def _access(name: str, dims: str) -> TensorAccess:
@@ -131,7 +118,7 @@ def _affine_access(draw, name, dims, max_coefficient):
     for _ in range(draw(st.integers(0, 3))):
         chosen = draw(st.lists(st.sampled_from(dims), unique=True, min_size=0, max_size=3))
         terms = tuple((d, draw(st.integers(1, max_coefficient))) for d in chosen)
-        axes.append(Axis(terms=terms, offset=draw(st.integers(0, 2))))
+        axes.append(Subscript(terms=terms, offset=draw(st.integers(0, 2))))
     return TensorAccess(name=name, axes=tuple(axes))
 
 
@@ -165,12 +152,12 @@ def _right_sides(draw, count, dims):
         else:
             middle = draw(st.integers(first + 1, stop - 1))
             sign = draw(st.sampled_from("+-**/"))
-            node = Series(over(first, middle), ((sign, over(middle, stop)),))
+            node = OperandSeries(over(first, middle), ((sign, over(middle, stop)),))
         match draw(st.sampled_from(["", "", "", "number", "function", "row"])):
             case "number":
                 number = Constant(draw(st.sampled_from(["2", "0.125", "10", "003.50"])))
                 parts = draw(st.permutations([node, number]))
-                node = Series(parts[0], ((draw(st.sampled_from("+-*/")), parts[1]),))
+                node = OperandSeries(parts[0], ((draw(st.sampled_from("+-*/")), parts[1]),))
             case "function":
                 node = Apply(draw(st.sampled_from(["relu", "exp", "scale"])), (node,))
             case "row" if dims:
@@ -185,7 +172,7 @@ def _right_sides(draw, count, dims):
 def _conditions(draw, dims):
     def side():
         chosen = draw(st.lists(st.sampled_from(dims), unique=True, max_size=2))
-        return Axis(terms=tuple((d, draw(st.integers(1, 3))) for d in chosen), offset=draw(st.integers(0, 3)))
+        return Subscript(terms=tuple((d, draw(st.integers(1, 3))) for d in chosen), offset=draw(st.integers(0, 3)))
 
     left, right = side(), side()
     made = Condition(left=left, relation=draw(st.sampled_from(list(Comparator))), right=right)
@@ -296,7 +283,7 @@ def renamed(workload: Workload, rng: random.Random) -> Workload:
     names = dict(zip(ranks, rng.sample(pool, len(ranks)), strict=True))
     places = {name: rng.sample(range(n), n) for name, n in ranks.items()}
 
-    def axis(given_axis: Axis) -> Axis:
+    def axis(given_axis: Subscript) -> Subscript:
         return replace(
             given_axis, terms=tuple((dims[d], c) for d, c in rng.sample(given_axis.terms, len(given_axis.terms)))
         )

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from optmap.evaluate import NEST_EXACT
-from optmap.problem.fabric import Fabric
-from optmap.problem.options import Merit
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.fabric import Fabric
+from optmap.questions.options import Merit
 from optmap.search import SUNSTONE_STRATEGY, Brief, SunstoneSettings, Trace, drive
 
 OPEN = SunstoneSettings(

@@ -9,36 +9,31 @@ from fractions import Fraction
 from pathlib import Path
 
 import optmap
+from optmap.answers.documents.recount import evaluate_solution, run_simulations, walk_keeping
+from optmap.answers.documents.solution import solution_from
+from optmap.answers.proofs.beside import certified_bound
+from optmap.base.texts import number
 from optmap.bounds import fast_side_words
 from optmap.checker import check_document
-from optmap.checker.kept import Part
-from optmap.checker.nest import Nest
-from optmap.checker.statement import Work
-from optmap.evaluate import Moved, simulate
-from optmap.evaluate.tally import Budget
-from optmap.evaluate.timing import keeping
-from optmap.evaluate.timing.kept import Keeping
-from optmap.gap import certified_bound, evaluate_solution, run_simulations, solution_from, walk_keeping
-from optmap.problem import (
-    Bandwidth,
-    Capacity,
-    Core,
-    Fields,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Workload,
-    access_names,
-    conv2d,
-    machine_document,
-    machine_of,
-    mapping_document,
-    parse_workload,
-    workload_document,
-)
-from optmap.texts import number
+from optmap.checker.core.nest import TiledNest
+from optmap.checker.core.statement import StatedWork
+from optmap.checker.tiles.kept import KeptNestPart
+from optmap.count.reference.simulate import simulate
+from optmap.count.tally import Budget, Moved
+from optmap.count.timing import keeping
+from optmap.count.timing.kept import Keeping
+from optmap.files.fields import Fields
+from optmap.files.inputs import machine_of
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.core import Core
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.amounts import Bandwidth, Capacity
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload, access_names
 
 HOSTS = {
     path.stem: machine_of(path, None) for path in sorted((Path(__file__).parent / "data" / "hosts").glob("*.yaml"))
@@ -265,10 +260,10 @@ def random_nest(rng: random.Random) -> tuple[Workload, Machine, Mapping]:
     return workload, machine, Mapping(levels=tuple(reversed(entries)))
 
 
-def nest_of(workload: Workload, machine: Machine, mapping: Mapping) -> Nest:
+def nest_of(workload: Workload, machine: Machine, mapping: Mapping) -> TiledNest:
     """As the checker reads it."""
     levels = machine_document(machine)["levels"]
-    return Nest(Work(workload_document(workload)), mapping_document(mapping)["levels"], levels)
+    return TiledNest(StatedWork(workload_document(workload)), mapping_document(mapping)["levels"], levels)
 
 
 def document_of(
@@ -305,7 +300,7 @@ def attack_words(rng: random.Random, *, bounded: bool = True) -> str:
         assert sum(words) <= room
         walked = walk_keeping(workload, between, found, Budget(10**7))
         assert [(row.loads_words, row.stores_words) for row in walked] == list(moved)
-        part = Part(document_of(workload, machine, mapping, level, found), nest, level)
+        part = KeptNestPart(document_of(workload, machine, mapping, level, found), nest, level)
         assert (part.shares(), part.moved()) == (list(words), list(moved))
         inside = any(ways > 1 for at in mapping.levels[: level + 1] for ways in at.spatial.values())
         outside = any(ways > 1 for at in mapping.levels[level + 1 :] for ways in at.spatial.values())

@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
-from optmap.mapping import Box, Compute, Keep, Loop, MappingTree, Sequence
+from optmap.mappings.nodes import Box, Compute, Keep, Loop, Sequence
+from optmap.mappings.tree import MappingTree
 
 
 class RefusedError(Exception):

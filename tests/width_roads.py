@@ -10,19 +10,22 @@ from accelerator_machines import random_nest
 from sized_machines import literal_energy, literal_port_cycles, literal_rooms, random_bits, sized_machine
 from spatial_brute_force import tiny_machine, tiny_workload
 
+from optmap.answers.proofs.floor import _movement, _port_cycles, inside_words
 from optmap.checker import RefusedError
-from optmap.checker.accesses import Counts
-from optmap.checker.fabric import Fabric as CheckedFabric
-from optmap.checker.floor import held_inside, movement, port_cycles
-from optmap.checker.flows import FlowCounts
-from optmap.checker.loops import Loops
-from optmap.checker.nest_counts import occupancy
-from optmap.evaluate import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP, count_nest, evaluate_batch
-from optmap.gap.floor import _movement, _port_cycles, inside_words
-from optmap.problem import machine_document, mapping_document, workload_document
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import Nest, mapping_of
-from optmap.problem.nest_batch import batch_of
+from optmap.checker.bounds.floor import held_inside, movement, port_cycles
+from optmap.checker.core.fabric import StatedFabric as CheckedFabric
+from optmap.checker.nests.accesses import Counts
+from optmap.checker.nests.flows import FlowCounts
+from optmap.checker.nests.loops import Loops
+from optmap.checker.nests.nest_counts import occupancy
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP, count_nest
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.mappings.nest import Nest, mapping_of
+from optmap.mappings.nest_batch import batch_of
 
 
 def attacked(cases: int, seed: int) -> Counter[str]:

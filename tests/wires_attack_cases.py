@@ -19,18 +19,26 @@ from spatial_strategies import STATEMENTS, WALKED, dims_of, statement
 from wires_oracle import Level as Loops
 from wires_oracle import Problem, Tensor, exact, timeloop
 
+from optmap.answers.documents.recount import evaluate_solution
+from optmap.answers.documents.solution import solution_from
+from optmap.base.errors import OptmapError
+from optmap.base.texts import exact_text
 from optmap.checker import RefusedError, check_document
-from optmap.errors import OptmapError
-from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, SpatialCost, evaluate_batch
-from optmap.evaluate.spatial.wires import is_quirk
-from optmap.gap import evaluate_solution, solution_from
-from optmap.problem import Capacity, Fields, Level, Machine, TileRule, Workload, access_names
-from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.nest_batch import batch_of
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, NEST_TIMELOOP
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.results import SpatialCost
+from optmap.count.meshes.wires import is_quirk
+from optmap.files.fields import Fields
+from optmap.machines.accelerator import Arithmetic, KeepRule, Mesh, MeshAxis, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.mappings.nest_batch import batch_of
+from optmap.questions.options import TileRule
 from optmap.search import Answer, Found, assemble
-from optmap.texts import exact_text
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Workload, access_names
 
 Served = tuple[dict[int, int], dict[int, Fraction]]
 """Words that levels serve to their meshes, and what their wires cost: of one tensor, by level."""
@@ -299,7 +307,7 @@ def _machine(draw: random.Random, workload: Workload, levels: tuple[Loops, ...])
             held = name in level.keeps
             sure = held and not outermost and name not in levels[-1].keeps
             free = not sure and draw.random() < 0.5
-            keeps.append((name, Keep.FREE if free else Keep.KEPT if held else Keep.REFUSED))
+            keeps.append((name, KeepRule.FREE if free else KeepRule.KEPT if held else KeepRule.REFUSED))
         stores.append(
             Store(
                 keeps=tuple(keeps),

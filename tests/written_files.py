@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from optmap import api
+from optmap.answers.documents.recount import disagreements, evaluate_solution
+from optmap.answers.documents.solution import read_solution, solution_document
+from optmap.base.errors import InputError
 from optmap.checker import check_document
-from optmap.errors import InputError
-from optmap.evaluate import walk_held, walk_nest
-from optmap.gap import disagreements, evaluate_solution, read_solution, solution_document
+from optmap.count.reference.simulate import walk_nest
+from optmap.count.reference.walk_held import walk_held
 from optmap.search import Answer
 
 

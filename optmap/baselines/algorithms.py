@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil, log, prod, sqrt
 
+from optmap.base.errors import InputError
 from optmap.bounds.compulsory import output_words, tensor_words
 from optmap.bounds.convolution import convolution
-from optmap.errors import InputError
-from optmap.problem.forms import ConvolutionForm, Window, convolution_form
-from optmap.problem.workload import Padding, Semantics, Workload
 from optmap.programs.loglp_face import lp_tiles
 from optmap.programs.rounding import best_permutation, round_tile, tensor_loads, tile_loads
+from optmap.workloads.forms import ConvolutionForm, Window, convolution_form
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 WINOGRAD_OUTPUTS = 2
 """Outputs per axis of a Winograd tile: F(2x2, 3x3) is the usual choice."""

@@ -12,12 +12,12 @@ from fractions import Fraction
 from math import isqrt
 from typing import ClassVar
 
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.shown import Concise, Shown
+from optmap.base.values import positive_fraction
 from optmap.bounds.roots import floor_sqrt
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem.inputs import capacity_of
-from optmap.problem.workload import Semantics, Workload
-from optmap.shown import Concise, Shown
-from optmap.values import positive_fraction
+from optmap.files.inputs import capacity_of
+from optmap.workloads.workload import Semantics, Workload
 
 NEARBY = 4
 """Tiles along a side, more or fewer than with the ideal shape, that are tried."""

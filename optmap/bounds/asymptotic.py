@@ -9,18 +9,18 @@ from math import log
 
 import numpy as np
 
+from optmap.base.names import choose
 from optmap.bounds.best import power_text
+from optmap.bounds.brascamp_lieb.convex import SegmentProgram
+from optmap.bounds.brascamp_lieb.lifting import DimDigit
+from optmap.bounds.brascamp_lieb.maps import MapSystem, map_system
+from optmap.bounds.brascamp_lieb.polytope import Constraint, Polytope, polytopes
+from optmap.bounds.brascamp_lieb.proof import prove_exponents
 from optmap.bounds.compulsory import output_words
-from optmap.bounds.convex import SegmentProgram
-from optmap.bounds.lifting import Digit
-from optmap.bounds.maps import MapSystem, map_system
-from optmap.bounds.polytope import Constraint, Polytope, polytopes
-from optmap.bounds.proof import prove_exponents
 from optmap.bounds.result import LowerBound
 from optmap.bounds.units import accounting
-from optmap.names import choose
-from optmap.problem.workload import Workload
 from optmap.solvers.exact import linear_program, solve_exact
+from optmap.workloads.workload import Workload
 
 METHOD = "brascamp_lieb"
 LARGE = 1e300
@@ -192,7 +192,7 @@ def _usable(system: MapSystem, polytope: Polytope, small: tuple[str, ...]) -> li
     """Maps that may have an exponent: of tensors, and sizes of the small dims."""
 
     def usable(source: object) -> bool:
-        return source is None or (isinstance(source, Digit) and source.dim in small)
+        return source is None or (isinstance(source, DimDigit) and source.dim in small)
 
     return [i for i in polytope.allowed if usable(system.maps[i].source)]
 

@@ -10,20 +10,20 @@ import logging
 from collections.abc import Sequence
 from fractions import Fraction
 
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import CheckError, InputError
+from optmap.bounds.brascamp_lieb.maps import map_system
+from optmap.bounds.brascamp_lieb.proof import ExponentProof, operations_bound, ranked_proofs
 from optmap.bounds.certificate import AnyProof, bound_certificate
 from optmap.bounds.compulsory import created_words
-from optmap.bounds.halo_proof import HaloProof, halo_proofs, why_no_halo
-from optmap.bounds.maps import map_system
-from optmap.bounds.passes import PassesProof, passes_proofs
-from optmap.bounds.proof import Proof, operations_bound, ranked_proofs
+from optmap.bounds.passing.passes import PassesProof, passes_proofs
+from optmap.bounds.passing.visits import VisitsProof, visits_proofs
 from optmap.bounds.result import Document, LowerBound
-from optmap.bounds.tap_class_proof import ClassesProof, class_proofs
-from optmap.bounds.tap_classes import why_no_classes
-from optmap.bounds.visits import VisitsProof, visits_proofs
+from optmap.bounds.windows.halo_proof import HaloProof, halo_proofs, why_no_halo
+from optmap.bounds.windows.tap_class_proof import ClassesProof, class_proofs
+from optmap.bounds.windows.tap_classes import why_no_classes
 from optmap.checker import RefusedError, check_document
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import CheckError, InputError
-from optmap.problem.workload import Padding, Semantics, Workload
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ def halo(workload: Workload, memory_words: int) -> LowerBound:
         InputError: if the windows are not covered.
         CheckError: as `best`.
 
-    Source: the proofs in `optmap/bounds/halo.py` and `optmap/bounds/tap_classes.py`.
+    Source: the proofs in `optmap/bounds/windows/halo.py` and `optmap/bounds/windows/tap_classes.py`.
     """
     reason = why_no_windows(workload)
     if reason is not None:
@@ -147,7 +147,7 @@ def _exponents(workload: Workload, proof: AnyProof | None) -> dict[str, Fraction
     if proof is None or isinstance(proof, VisitsProof | PassesProof):
         return {}
     maps = map_system(workload).maps
-    if isinstance(proof, Proof):
+    if isinstance(proof, ExponentProof):
         return {maps[i].name: x for i, x in proof.exponents.items()}
     names = {m.tensor: m.name for m in maps if m.tensor is not None}
     if isinstance(proof, ClassesProof):
@@ -155,7 +155,7 @@ def _exponents(workload: Workload, proof: AnyProof | None) -> dict[str, Fraction
     return {names[tensor]: x for tensor, _, x in proof.volume.tensors if x}
 
 
-def operations_text(workload: Workload, proof: Proof | HaloProof | ClassesProof) -> str:
+def operations_text(workload: Workload, proof: ExponentProof | HaloProof | ClassesProof) -> str:
     """U(K) as a product of powers, or the largest of several."""
     if isinstance(proof, HaloProof):
         return str(proof.volume)
@@ -188,14 +188,14 @@ def _expression(workload: Workload, proof: AnyProof | None) -> str:
         others = " + ".join(f"|{t.name}|" for t in workload.tensors if t.name != proof.kept)
         return (
             f"{others} + {proof.again_words} that come again + min(|{proof.kept}| - M, 2*{proof.slack}){created}, "
-            f"since {proof.kept} does not fit (proof: optmap/bounds/visits.py)"
+            f"since {proof.kept} does not fit (proof: optmap/bounds/passing/visits.py)"
         )
     if isinstance(proof, PassesProof):
         others = " and ".join(t.name for t in workload.tensors if t.name != proof.kept)
         again = proof.loads_words - proof.touched_words + created_words(workload)
         return (
             f"{proof.touched_words} of {others}, as often as segments touch them, + {again}{created}, since "
-            f"{proof.kept} fits piece by piece only (proof: optmap/bounds/passes.py)"
+            f"{proof.kept} fits piece by piece only (proof: optmap/bounds/passing/passes.py)"
         )
     rule = f"M + n*T + t + 1, n={proof.segments.n}, T={proof.segments.T}, t={proof.segments.t}"
     if workload.semantics is Semantics.ASSIGN:
@@ -203,7 +203,7 @@ def _expression(workload: Workload, proof: AnyProof | None) -> str:
         rule = f"({rule}, in 1/{mu.denominator} words) - {mu}*|{workload.output.name}|"
     every = "G"
     if isinstance(proof, ClassesProof):
-        every = f"{proof.units.operations}, all operations by weight (proof: optmap/bounds/tap_classes.py),"
+        every = f"{proof.units.operations}, all operations by weight (proof: optmap/bounds/windows/tap_classes.py),"
     return f"{rule}, since n*U(M+T) + U(M+t) < {every} with U(K) = {operations_text(workload, proof)}"
 
 

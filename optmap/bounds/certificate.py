@@ -104,19 +104,20 @@ space. For a map f and a subspace H, rank f(H) is the rank of (restricted matrix
 Either way (Dinh, Theorem 9, with the whole space; or submodularity) every finite set V of points
 satisfies |V| <= product over maps of |f(V)|^exponent.
 
-**Window.** In place of maps: the inequality of a convolution whose windows overlap (`optmap/bounds/halo.py`
+**Window.** In place of maps: the inequality of a convolution whose windows overlap (`optmap/bounds/windows/halo.py`
 has the proof). Check: three tensors; one input has subscripts of two dims, each stride*p + dilation*t (divided
 by the gcd) with p of the output and not of the other input (the kernel), t the other way round; no dim in two
 subscripts of a tensor, every other dim in two tensors or more. With ceil(extent(t)/stride) taps per window,
 those of one tap left out, the sorted numbers are a shape of which losses are proved there. outputs, taps,
 inputs <= 1 < outputs + inputs; for all whole a, b, c >= 1 (b up to the shape's taps) the pairs that the
 losses leave are at most kappa * a^outputs * b^taps * c^inputs (decided on cells of sizes, see
-`optmap/checker/window.py`). = S of the output, the kernel and the image are these three. In place of size maps
+`optmap/checker/bounds/window.py`). = S of the output, the kernel and the image are these three. In place of size maps
 U below has kappa, features^max(0, 1 - outputs - taps) (dims of output and kernel alone) and
 channels^max(0, 1 - taps - inputs) (dims of image and kernel alone, times min(stride, extent(t)) of every window).
 
-**Classes.** In place of maps: the inequality of strided windows by classes of taps (`optmap/bounds/tap_classes.py` has
-theorem and proof). Check: a convolution as under Window. The taps of one window of R taps and stride s have min(s, R)
+**Classes.** In place of maps: the inequality of strided windows by classes of taps (proof:
+`optmap/bounds/windows/tap_classes.py`). Check: a convolution as under Window. The taps of one window of R taps and
+stride s have min(s, R)
 residues, R mod s of them with ceil(R/s) taps and the others with floor(R/s); a class is one residue per window, its
 shape the sorted numbers of taps, 1 left out. `classes` has one entry per shape that occurs. 0 < outputs, taps, inputs
 <= 1 <= their sum; kappa^q >= B^(q-p) with taps = p/q and B the product of the shape, or else outputs + inputs > 1
@@ -156,7 +157,7 @@ those of the output access alone; both at least, so that they may be understated
   offset + sum c(e-1)] are disjoint, or the gcd of all coefficients of both axes is > 1 and does not divide
   the difference of the offsets. (For `output`: one part, of access 0.)
 
-**Visits.** In place of a segment (`optmap/bounds/visits.py` has the theorem and its proof). Check: no ranges, three
+**Visits.** In place of a segment (theorem and proof: `optmap/bounds/passing/visits.py`). Check: no ranges, three
 tensors; dims of extent 1 aside, kept (W) and the tensor that is neither (A) have one dim per
 subscript at most, no dim is in two subscripts of a tensor, a subscript of sliding (B) with more than one dim is
 s*p + d*t, p of A and not of W, t of W and not of A, every other dim is in two tensors; taps names every such t with
@@ -168,7 +169,7 @@ j with 0 <= t0 + s*j < extent(t) and 0 <= p - d*j < extent(p) (s, d divided by t
 = loads_words = |A| + |B| + again_words + min(|W| - M, 2*slack), the counts of `compulsory` in words, under assign
 less output_words_at_most.
 
-**Passes.** In place of a segment (`optmap/bounds/passes.py` has the theorem and its proof). Check: the form of the
+**Passes.** In place of a segment (theorem and proof: `optmap/bounds/passing/passes.py`). Check: the form of the
 statement and slack as for visits, without taps. With J, C, R, a, b, w as there, D = C*R, |W| = w*J*D, P the product of
 the extents of p and the other dims of A and B, n the product over the windows of min(ceil(extent(p)/d),
 ceil(extent(t)/s)), m = floor((M+slack+w-1)/w), f = floor(J*D/m), and u*phi(z, U) = isqrt(4*u^2*n*a*b*z) if
@@ -199,6 +200,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 
+from optmap.base.errors import CheckError
+from optmap.bounds.brascamp_lieb.lattice import closure, kernel
+from optmap.bounds.brascamp_lieb.lifting import DimDigit, LiftedRow
+from optmap.bounds.brascamp_lieb.maps import LinearMap, MapSystem
+from optmap.bounds.brascamp_lieb.polytope import FamilyRows, restrict
+from optmap.bounds.brascamp_lieb.proof import ExponentProof
 from optmap.bounds.compulsory import (
     Count,
     compulsory_loads,
@@ -207,24 +214,18 @@ from optmap.bounds.compulsory import (
     output_words_at_most,
     tensor_counts,
 )
-from optmap.bounds.halo_proof import Exponents, HaloProof
-from optmap.bounds.lattice import closure, kernel
-from optmap.bounds.lifting import Digit, Node
-from optmap.bounds.maps import LinearMap, MapSystem
-from optmap.bounds.passes import PassesProof
-from optmap.bounds.polytope import FamilyRows, restrict
-from optmap.bounds.proof import Proof
+from optmap.bounds.passing.passes import PassesProof
+from optmap.bounds.passing.visits import VisitsProof
 from optmap.bounds.result import Document
-from optmap.bounds.tap_class_proof import ClassesProof
-from optmap.bounds.visits import VisitsProof
-from optmap.errors import CheckError
-from optmap.problem.io.files import fingerprint
-from optmap.problem.workload import Axis, Workload
+from optmap.bounds.windows.halo_proof import Exponents, HaloProof
+from optmap.bounds.windows.tap_class_proof import ClassesProof
+from optmap.files.reading import fingerprint
+from optmap.workloads.workload import Subscript, Workload
 
 OF = {2: "axis", 3: "leaf"}
 """Keys of what a size map measures, by the numbers that name it."""
 SCHEMA = "optmap.certificate/1"
-SegmentProof = Proof | HaloProof | ClassesProof
+SegmentProof = ExponentProof | HaloProof | ClassesProof
 """What the segment argument proves."""
 AnyProof = SegmentProof | VisitsProof | PassesProof
 """What a certificate can say."""
@@ -313,7 +314,7 @@ def _map(f: LinearMap, exponent: Fraction) -> Document:
     }
     if f.source is None:
         return entry | {"access": f.access}
-    of = {"dim": str(f.source)} if isinstance(f.source, Digit) else {OF[len(f.source)]: list(f.source)}
+    of = {"dim": str(f.source)} if isinstance(f.source, DimDigit) else {OF[len(f.source)]: list(f.source)}
     return entry | {"size": f.size, "of": of}
 
 
@@ -375,12 +376,12 @@ def _claims(workload: Workload, proof: AnyProof | None) -> Document:
     }
 
 
-def _axis(axis: Axis) -> Document:
+def _axis(axis: Subscript) -> Document:
     entry: Document = {"terms": [[d, c] for d, c in axis.terms], "offset": axis.offset}
     return entry if axis.real is None else entry | {"real": list(axis.real)}
 
 
-def _node(node: Node) -> Document:
+def _node(node: LiftedRow) -> Document:
     entry: Document = {"row": {str(digit): c for digit, c in node.row}, "divisor": node.divisor}
     if node.rule is not None:
         entry |= {"rule": node.rule, "parts": [_node(part) for part in node.parts]}

@@ -10,10 +10,10 @@ from itertools import combinations
 from math import gcd, prod
 from types import MappingProxyType
 
+from optmap.base.errors import InputError
 from optmap.bounds.result import LowerBound
-from optmap.errors import InputError
-from optmap.problem.padding import real_elements, real_projection
-from optmap.problem.workload import Axis, Padding, Semantics, TensorAccess, Workload
+from optmap.workloads.padding import real_elements, real_projection
+from optmap.workloads.workload import Padding, Semantics, Subscript, TensorAccess, Workload
 
 LARGEST_UNION = 2**16
 """Index tuples, summed over the accesses of a tensor, up to which a union is enumerated."""
@@ -23,7 +23,7 @@ MOST_PARTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class AccessPart:
     """Elements of one access that are counted without enumeration."""
 
     access: int
@@ -41,7 +41,7 @@ class Count:
 
     elements: int
     """Distinct elements, at least."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AccessPart, ...] = ()
     """Disjoint parts whose counts add up to it; empty if the elements were enumerated."""
 
 
@@ -136,7 +136,7 @@ def _count(workload: Workload, group: list[int]) -> Count:
     indices = sorted(unique.values())
     if len(indices) == 1 and _separate(workload.tensors[indices[0]].axes):
         access = workload.tensors[indices[0]]
-        part = Part(access=indices[0], kind="axes", items=tuple(range(len(access.axes))))
+        part = AccessPart(access=indices[0], kind="axes", items=tuple(range(len(access.axes))))
         return Count(elements=access.footprint(extents), parts=(part,))
     accesses = [workload.tensors[i] for i in indices]
     if sum(prod(extents[d] for d in a.dims) for a in accesses) <= LARGEST_UNION:
@@ -156,7 +156,7 @@ def _count_real(workload: Workload, group: list[int]) -> Count:
     return _disjoint(workload, [_projected(workload, i) for i in indices])
 
 
-def _disjoint(workload: Workload, sized: list[tuple[int, Part]]) -> Count:
+def _disjoint(workload: Workload, sized: list[tuple[int, AccessPart]]) -> Count:
     """The most elements of parts that never meet: every choice is tried, the largest parts only if there are many."""
     most = sorted(sized, key=lambda pair: -pair[0])[:MOST_PARTS]
     accesses = [workload.tensors[part.access] for _, part in most]
@@ -169,26 +169,26 @@ def _disjoint(workload: Workload, sized: list[tuple[int, Part]]) -> Count:
     return Count(elements=sum(most[i][0] for i in best), parts=tuple(most[i][1] for i in best))
 
 
-def _projected(workload: Workload, access: int) -> tuple[int, Part]:
+def _projected(workload: Workload, access: int) -> tuple[int, AccessPart]:
     items, size = real_projection(workload, workload.tensors[access])
-    return size, Part(access=access, kind="axes", items=items)
+    return size, AccessPart(access=access, kind="axes", items=items)
 
 
-def _separate(axes: tuple[Axis, ...]) -> bool:
+def _separate(axes: tuple[Subscript, ...]) -> bool:
     return not any(set(a.dims) & set(b.dims) for a, b in combinations(axes, 2))
 
 
-def _single(access: TensorAccess, index: int, extents: Mapping[str, int]) -> tuple[int, Part]:
+def _single(access: TensorAccess, index: int, extents: Mapping[str, int]) -> tuple[int, AccessPart]:
     """Elements of one access, at least: the largest projection on axes without a common dim, or box."""
     positions = range(len(access.axes))
     options = [
-        (prod(access.axes[x].count(extents) for x in subset), Part(access=index, kind="axes", items=subset))
+        (prod(access.axes[x].count(extents) for x in subset), AccessPart(access=index, kind="axes", items=subset))
         for r in range(1, len(access.axes) + 1)
         for subset in combinations(positions, r)
         if _separate(tuple(access.axes[x] for x in subset))
     ]
     dims = _injective_dims(access, extents)
-    options.append((prod(extents[d] for d in dims), Part(access=index, kind="dims", items=dims)))
+    options.append((prod(extents[d] for d in dims), AccessPart(access=index, kind="dims", items=dims)))
     return max(options, key=lambda pair: pair[0])
 
 

@@ -15,9 +15,9 @@ from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.fixed_exponents import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
 from optmap.bounds.roots import floor_sqrt
-from optmap.problem.forms import ConvolutionForm, convolution_form
-from optmap.problem.padding import real_operations
-from optmap.problem.workload import Semantics, Workload
+from optmap.workloads.forms import ConvolutionForm, convolution_form
+from optmap.workloads.padding import real_operations
+from optmap.workloads.workload import Semantics, Workload
 
 METHOD = "convolution"
 HALF = Fraction(1, 2)

@@ -8,12 +8,12 @@ from fractions import Fraction
 from itertools import pairwise
 
 from optmap.bounds.best import certified
-from optmap.bounds.lattice import Subspace, canonical, image_rank
-from optmap.bounds.maps import LinearMap, MapSystem, map_system
-from optmap.bounds.polytope import FamilyRows, polytopes, restrict
+from optmap.bounds.brascamp_lieb.lattice import Subspace, canonical, image_rank
+from optmap.bounds.brascamp_lieb.maps import LinearMap, MapSystem, map_system
+from optmap.bounds.brascamp_lieb.polytope import FamilyRows, polytopes, restrict
+from optmap.bounds.brascamp_lieb.proof import ranked_proofs
 from optmap.bounds.printed import Printed, printed
-from optmap.bounds.proof import ranked_proofs
-from optmap.problem.workload import Workload
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

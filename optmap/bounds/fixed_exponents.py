@@ -20,8 +20,8 @@ from fractions import Fraction
 from optmap.bounds.compulsory import compulsory_loads, created_words, output_words
 from optmap.bounds.result import LowerBound
 from optmap.bounds.segments import SegmentBound, best_segments
-from optmap.problem.padding import real_operations
-from optmap.problem.workload import Semantics, Workload
+from optmap.workloads.padding import real_operations
+from optmap.workloads.workload import Semantics, Workload
 
 COLD_START = (
     "the fast memory starts empty, every operation is done once on words that it holds, and results end in slow memory"

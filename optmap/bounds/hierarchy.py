@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from optmap.bounds.result import LowerBound
-from optmap.problem.machine import Machine
-from optmap.problem.workload import Workload
+from optmap.machines.machine import Machine
+from optmap.workloads.workload import Workload
 
 INCLUSIVE = "a level outside others holds a copy of what they hold: only its own capacity counts"
 TOTAL = "the capacities of all levels on the fast side count together"

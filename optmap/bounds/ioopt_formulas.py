@@ -13,14 +13,14 @@ from fractions import Fraction
 from itertools import combinations
 from math import prod
 
+from optmap.base.errors import InputError
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.convolution import large_loops_volume
 from optmap.bounds.fixed_exponents import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
 from optmap.bounds.roots import floor_sqrt
-from optmap.errors import InputError
-from optmap.problem.forms import ContractionForm, contraction_form, convolution_form, why_no_convolution
-from optmap.problem.workload import Semantics, Workload
+from optmap.workloads.forms import ContractionForm, contraction_form, convolution_form, why_no_convolution
+from optmap.workloads.workload import Semantics, Workload
 
 METHOD = "ioopt"
 HALF, ONE = Fraction(1, 2), Fraction(1)

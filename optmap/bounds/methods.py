@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from optmap.base.errors import InputError
+from optmap.base.names import choose
+from optmap.base.texts import several
 from optmap.bounds.result import LowerBound
-from optmap.errors import InputError
-from optmap.names import choose
-from optmap.problem.workload import Workload
-from optmap.texts import several
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def _convolution(workload: Workload, memory_words: int) -> LowerBound:
 
 
 def _why_no_convolution(workload: Workload) -> str | None:
-    from optmap.problem.forms import why_no_convolution
+    from optmap.workloads.forms import why_no_convolution
 
     return why_no_convolution(workload)
 

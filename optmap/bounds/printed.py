@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
+from optmap.base.errors import InputError
 from optmap.bounds.convolution import theorem15
 from optmap.bounds.ioopt_formulas import figure6_contraction, figure6_convolution
 from optmap.bounds.projective import optimal_duals, tile_bound, why_not_projective
-from optmap.errors import InputError
-from optmap.problem.forms import contraction_form, convolution_form, why_no_convolution
-from optmap.problem.workload import Semantics, Workload
+from optmap.workloads.forms import contraction_form, convolution_form, why_no_convolution
+from optmap.workloads.workload import Semantics, Workload
 
 LOADED = "it counts the first touch of an output as a load, as under accumulate"
 CONTRACTION = ("I*J + I*K + J*K", "2*I*J*(K-1)/sqrt(M) + ")

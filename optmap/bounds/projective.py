@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from optmap.bounds.fixed_exponents import VolumeBound, strongest
 from optmap.bounds.result import LowerBound
-from optmap.problem.canonical import CanonicalForm, canonical_form
-from optmap.problem.workload import Workload
 from optmap.programs.loglp_face import LogDual, projective_face
+from optmap.workloads.canonical import CanonicalForm, canonical_form
+from optmap.workloads.workload import Workload
 
 METHOD = "projective"
 BASES = 64

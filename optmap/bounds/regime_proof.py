@@ -31,12 +31,12 @@ from fractions import Fraction
 from math import prod
 
 from optmap.bounds.fixed_exponents import VolumeBound
-from optmap.problem.forms import ConvolutionForm, Window, convolution_form, why_no_convolution
-from optmap.problem.workload import Workload
 from optmap.programs.loglp_numbers import LogField
 from optmap.programs.parametric_tiling import ParametricTiling
 from optmap.solvers.exact import linear_program, solve_exact
 from optmap.solvers.status import Stop
+from optmap.workloads.forms import ConvolutionForm, Window, convolution_form, why_no_convolution
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from optmap.shown import Concise
+from optmap.base.shown import Concise
 
 Document = dict[str, Any]
 """A JSON-able document (only dicts, lists, strings, integers, booleans and None inside)."""

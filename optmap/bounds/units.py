@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from optmap.bounds.compulsory import created_words, tensor_words
 from optmap.bounds.segments import LARGEST_BITS
-from optmap.problem.padding import real_operations
-from optmap.problem.workload import Semantics, Workload
+from optmap.workloads.padding import real_operations
+from optmap.workloads.workload import Semantics, Workload
 
 MUS = (Fraction(1), Fraction(1, 2), Fraction(0))
 """Weights of a created output word tried under `assign`."""

@@ -14,16 +14,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .bound import check_bound, prove
-from .chain_bound import check_chain
-from .form import SWEEP_BOUND
-from .nest_solution import check_nest_solution
-from .report import Report, statement_lines
-from .shapes import check_form
-from .solution import check_solution
-from .statement import Work
-from .time_bound import check_time_bound
-from .tools import RefusedError, need, plain
+from .bounds.bound import check_bound, prove
+from .bounds.time_bound import check_time_bound
+from .chains.chain_bound import check_chain
+from .core.form import SWEEP_BOUND
+from .core.report import Report, statement_lines
+from .core.shapes import check_form
+from .core.statement import StatedWork
+from .core.tools import RefusedError, need, plain
+from .nests.nest_solution import check_nest_solution
+from .tiles.solution import check_solution
 
 __all__ = ["RefusedError", "Report", "check_bound", "check_document", "check_file", "check_solution", "plain"]
 
@@ -113,11 +113,11 @@ def check_document(document: Any) -> Report:
 def _check_levels(document: dict[str, Any]) -> Report:
     """The bounds of a sweep's row: a certificate per level, all of the workload that the row names."""
     check_form(document, SWEEP_BOUND)
-    work, entries = Work(document["workload"]), document["bounds"]
+    work, entries = StatedWork(document["workload"]), document["bounds"]
     verified: list[str] = []
     for entry in entries:
         proof = entry["certificate"]
-        other = Work(proof["workload"])
+        other = StatedWork(proof["workload"])
         same = (other.accesses, other.extents, other.weights, other.assign)
         need(same == (work.accesses, work.extents, work.weights, work.assign), "a certificate of another workload")
         claims = {**check_bound(proof), "memory_words": proof["memory_words"]}

@@ -40,10 +40,10 @@ def _run(args: list[str]) -> int:
 def _command(args: list[str]) -> int:
     import typer
 
+    from optmap.base.errors import InputError
+    from optmap.base.starting import INTERRUPTED, PROGRAM, ending
     from optmap.cli.app import app
     from optmap.cli.console import complain, say_error
-    from optmap.errors import InputError
-    from optmap.starting import INTERRUPTED, PROGRAM, ending
 
     # Typer has its exceptions from Click, or carries a copy of Click, depending on its version.
     usage_error: Any = typer.BadParameter.__mro__[1]

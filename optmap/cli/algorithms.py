@@ -9,7 +9,7 @@ import typer
 
 from optmap.cli.console import Progress, guarded, refuse_unused, say
 from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, path_of
-from optmap.problem.inputs import workload_of
+from optmap.files.inputs import workload_of
 
 ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.
 
@@ -44,8 +44,8 @@ def algorithms(
     as_json: JsonOption = False,
 ) -> None:
     """Print what convolution algorithms move."""
-    from optmap import verbs
-    from optmap.writing import check_picture, to_json
+    from optmap.base.writing import check_picture, to_json
+    from optmap.verbs import beyond as verbs
 
     problem = workload_of(workload, extents, None)
     check_picture(plot)

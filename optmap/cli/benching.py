@@ -8,16 +8,9 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import (
-    ExtentsOption,
-    JsonOption,
-    MachineOption,
-    PaddingOption,
-    PlotFolderOption,
-    path_of,
-)
+from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, PlotFolderOption, path_of
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.problem import ActivationLayout
+from optmap.kernels.code_options import ActivationLayout
 
 BENCH_HELP = """Compare emitted code with oneDNN, PyTorch and TVM on this machine.
 
@@ -90,9 +83,9 @@ def bench(
     as_json: JsonOption = False,
 ) -> None:
     """Print speeds, ratios and geometric means."""
-    from optmap import measuring
-    from optmap.errors import InputError
-    from optmap.writing import check_target, to_json
+    from optmap.base.errors import InputError
+    from optmap.base.writing import check_target, to_json
+    from optmap.verbs import measuring
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml describes it, then --machine host.yaml")

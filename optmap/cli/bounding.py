@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import InputError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import (
     ExtentsOption,
@@ -18,8 +19,7 @@ from optmap.cli.options import (
     WorkloadArgument,
     path_of,
 )
-from optmap.errors import InputError
-from optmap.problem.inputs import machine_of, names_of, workload_of
+from optmap.files.inputs import machine_of, names_of, workload_of
 
 BOUND_HELP = """Prove how few words any schedule can move.
 
@@ -82,7 +82,7 @@ def bound(
     as_json: JsonOption = False,
 ) -> None:
     """Print the lower bounds of a workload."""
-    from optmap.writing import check_target, to_json, write_text
+    from optmap.base.writing import check_target, to_json, write_text
 
     problem = workload_of(workload, extents, semantics, padding)
     target = machine_of(machine, memory)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import InputError
 from optmap.cli.console import guarded, refuse_unused, say
 from optmap.cli.options import ExtentsOption, JsonOption, PaddingOption
-from optmap.errors import InputError
 
 LIST_HELP = """List what has a name: workloads, machines, methods, networks, sweeps, bounds, objectives.
 
@@ -54,8 +54,8 @@ def list_names(
     as_json: JsonOption = False,
 ) -> None:
     """Print names."""
-    from optmap import catalogue
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import catalogue
 
     found = catalogue.list_names(kind)
     say(to_json(found.to_dict()) if as_json else str(found))
@@ -82,8 +82,8 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print one entry."""
-    from optmap import catalogue
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import catalogue
 
     if as_yaml + nest + as_json > 1:
         raise InputError("--yaml, --nest and --json exclude each other; keep one")
@@ -105,8 +105,8 @@ def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
     Raises:
         InputError: if the file holds no mapping and a loop nest is asked for, or YAML is.
     """
-    from optmap import catalogue
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import catalogue
 
     found = catalogue.load(path)
     if as_yaml:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
-from optmap.errors import CheckError
 
 if TYPE_CHECKING:
     from optmap.checker import Report
@@ -56,9 +56,9 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Print what was verified, or the reason for the refusal."""
-    from optmap import verbs
+    from optmap.base.writing import to_json
     from optmap.checker import Report, plain
-    from optmap.writing import to_json
+    from optmap.verbs import beyond as verbs
 
     with Progress("checking") as progress:
         try:
@@ -77,8 +77,9 @@ def check(
 
 def _compared(report: Report, file: Path) -> Report:
     """The report, with what the library knows by the name in the file: another workload, or this one accumulating."""
-    from optmap.problem import Semantics, library
-    from optmap.problem.io.files import read_json
+    from optmap.files import library
+    from optmap.files.reading import read_json
+    from optmap.workloads.workload import Semantics
 
     document = read_json(file)
     said = document.fields("workload")

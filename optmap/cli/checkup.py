@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption
-from optmap.errors import CheckError
 
 DOCTOR_HELP = """Say which solvers and which C compiler are there; solve a sample with each.
 
@@ -26,8 +26,8 @@ def register(app: typer.Typer) -> None:
 
 def doctor(as_json: JsonOption = False) -> int:
     """Print the state of every solver and of the compiler."""
-    from optmap import verbs
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import beyond as verbs
 
     with Progress("solving samples"):
         found = verbs.doctor()

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import InputError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import ExtentsOption, JsonOption, PlotFolderOption, SemanticsOption, WorkloadArgument
-from optmap.errors import InputError
-from optmap.problem.inputs import workload_of
+from optmap.files.inputs import workload_of
 
 
 class ClosedFormText(StrEnum):
@@ -74,9 +74,9 @@ def closed_form(
     as_json: JsonOption = False,
 ) -> None:
     """Print the closed form by regimes of a workload."""
-    from optmap import deriving
+    from optmap.base.writing import to_json
     from optmap.cli.pictures import draw_pictures, prepare_pictures
-    from optmap.writing import to_json
+    from optmap.verbs import deriving
 
     if over is not None and plot is None:
         raise InputError("--over names the axes of a picture; add --plot DIR")

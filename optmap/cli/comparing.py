@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.clock import stopping
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     ConstraintOption,
@@ -21,8 +22,7 @@ from optmap.cli.options import (
     time_of,
 )
 from optmap.cli.pictures import prepare_picture
-from optmap.clock import stopping
-from optmap.problem.inputs import names_of, workload_of
+from optmap.files.inputs import names_of, workload_of
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.
 
@@ -92,13 +92,13 @@ def compare(
     as_json: JsonOption = False,
 ) -> int:
     """Print bound and mappings of a workload."""
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
 
     problem = workload_of(workload, extents, semantics, padding)
     prepare_picture(plot)
     if memory is None or ":" not in memory:
         refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
-    from optmap import comparing
+    from optmap.verbs import comparing
 
     with Progress("comparing") as progress:
         found = comparing.compare(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
-from optmap.errors import CheckError
 
 CONFORMANCE_HELP = """Compare another model's counts with optmap's.
 
@@ -58,8 +58,8 @@ def conformance(
     as_json: JsonOption = False,
 ) -> None:
     """Print every number that differs, and a summary."""
-    from optmap import verbs
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import beyond as verbs
 
     with Progress("counting"):
         found = verbs.conformance(records, counting=counting)

@@ -17,10 +17,10 @@ from typing import ParamSpec
 
 import typer
 
+from optmap.base.clock import SIGNALS, stop_on_signals, stopping
+from optmap.base.errors import InputError, LimitError, OneStatementError, OptmapError
+from optmap.base.starting import INTERRUPTED, begun
 from optmap.cli.streams import silence
-from optmap.clock import SIGNALS, stop_on_signals, stopping
-from optmap.errors import InputError, LimitError, OneStatementError, OptmapError
-from optmap.starting import INTERRUPTED, begun
 
 Parameters = ParamSpec("Parameters")
 
@@ -73,7 +73,7 @@ def say_error(error: OptmapError) -> None:
     """Write an error as the one JSON document on stdout; nothing if a document is there already."""
     if _SAID.get():
         return
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
 
     kind = type(error).__name__
     document: dict[str, object] = {
@@ -81,9 +81,9 @@ def say_error(error: OptmapError) -> None:
         "error": {"kind": kind, "message": str(error), "exit": error.exit_code},
     }
     if isinstance(error, LimitError):
-        from optmap.solvers.status import Point, Stop
+        from optmap.solvers.status import PointKind, Stop
 
-        document["status"] = {"stop": Stop.late().value, "point": Point.NONE.value}
+        document["status"] = {"stop": Stop.late().value, "point": PointKind.NONE.value}
     say(to_json(document))
 
 

@@ -47,8 +47,8 @@ def detect(
     as_json: JsonOption = False,
 ) -> None:
     """Print what is known of the machine at hand."""
-    from optmap import running
-    from optmap.writing import check_target, to_json
+    from optmap.base.writing import check_target, to_json
+    from optmap.verbs import running
 
     check_target(output)
     with Progress("reading tables") as progress:

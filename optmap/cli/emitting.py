@@ -17,7 +17,8 @@ from optmap.cli.options import (
     path_of,
     time_of,
 )
-from optmap.problem import ActivationLayout, Semantics, StoreKind, WeightPacking
+from optmap.kernels.code_options import ActivationLayout, StoreKind, WeightPacking
+from optmap.workloads.workload import Semantics
 
 EMIT_HELP = """Write C11 for a workload: the loops of a mapping around a microkernel.
 
@@ -138,9 +139,9 @@ def emit(
     as_json: JsonOption = False,
 ) -> None:
     """Print or write code."""
-    from optmap import running
+    from optmap.base.writing import made_folder, to_json
     from optmap.native.run.saved import is_document
-    from optmap.writing import made_folder, to_json
+    from optmap.verbs import running
 
     if mapping is not None or is_document(workload):
         refuse_unused("is for the search of a mapping, and one is given", "time_limit")

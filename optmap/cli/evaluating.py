@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import CheckError, LimitError
 from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.errors import CheckError, LimitError
 
 EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.
 
@@ -55,10 +55,10 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> int:
     """Print what the mapping of a solution file really costs."""
-    from optmap import verbs
-    from optmap.gap.saved_tree import SavedTree
-    from optmap.report.loading import saved_mapping
-    from optmap.writing import to_json
+    from optmap.answers.documents.saved_tree import SavedTree
+    from optmap.base.writing import to_json
+    from optmap.report.answers.loading import saved_mapping
+    from optmap.verbs import beyond as verbs
 
     read = saved_mapping(solution)
     walked = isinstance(read, SavedTree)

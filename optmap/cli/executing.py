@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import (
     CodeSemanticsOption,
@@ -20,8 +21,8 @@ from optmap.cli.options import (
     path_of,
     time_of,
 )
-from optmap.errors import CheckError
-from optmap.problem import ActivationLayout, Semantics, StoreKind, WeightPacking
+from optmap.kernels.code_options import ActivationLayout, StoreKind, WeightPacking
+from optmap.workloads.workload import Semantics
 
 RUN_HELP = """Run workloads on the machine at hand: search, write C, compile, check, time.
 
@@ -96,8 +97,8 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Print how fast workloads run, and whether they are right."""
-    from optmap import running
-    from optmap.writing import check_target, to_json
+    from optmap.base.writing import check_target, to_json
+    from optmap.verbs import running
 
     check_target(output)
     with Progress("running") as progress:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, refuse_unused, say
 from optmap.cli.options import (
     CapacityOption,
@@ -20,8 +21,7 @@ from optmap.cli.options import (
     path_of,
     time_of,
 )
-from optmap.names import choose
-from optmap.problem import CapacityRule
+from optmap.machines.machine import CapacityRule
 
 EXPORT_HELP = """Write the mathematical program of a workload.
 
@@ -110,9 +110,9 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Print or write a program."""
-    from optmap.modelling import programs_of
-    from optmap.report.programs import Format, programs_document
-    from optmap.writing import check_target, to_json, write_text
+    from optmap.base.writing import check_target, to_json, write_text
+    from optmap.report.answers.programs import Format, programs_document
+    from optmap.verbs.modelling import programs_of
 
     if choose("format", form, (*Format, "timeloop")) == "timeloop":
         refuse_unused("is not for --format timeloop, which writes a solution as it is", *OF_PROGRAMS)
@@ -146,8 +146,8 @@ def export(
 
 def _export_timeloop(solution: str, folder: Path | None, *, as_json: bool) -> None:
     """Write a solution of an accelerator as files of Timeloop; printed together they are one such file."""
-    from optmap.exchange import export_timeloop
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs.exchange import export_timeloop
 
     found = export_timeloop(solution, folder)
     if as_json:

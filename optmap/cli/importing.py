@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import InputError
+from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
-from optmap.errors import InputError
-from optmap.names import choose
-from optmap.problem.io.kinds import expected
-from optmap.problem.library import SUFFIXES
-from optmap.problem.parser import parse_extents
+from optmap.files.kinds import expected
+from optmap.files.library import SUFFIXES
+from optmap.workloads.parser import parse_extents
 
 IMPORT_HELP = """Read the workloads of an ONNX model with their counts, or files of Timeloop.
 
@@ -89,8 +89,8 @@ def import_command(
 
 
 def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_json: bool) -> None:
+    from optmap.base.writing import check_target, to_json, write_text
     from optmap.onnx_import import import_model, workloads_yaml
-    from optmap.writing import check_target, to_json, write_text
 
     check_target(output)
     with Progress("reading the model"):
@@ -103,9 +103,9 @@ def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_
 
 
 def _import_timeloop(files: list[Path], output: Path | None, *, as_json: bool) -> None:
-    from optmap.exchange import import_timeloop, write_folder
-    from optmap.report.interchange import model_files
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.report.library.interchange import model_files
+    from optmap.verbs.exchange import import_timeloop, write_folder
 
     found = import_timeloop(files)
     if output is not None:

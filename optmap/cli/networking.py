@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.texts import several
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import (
     CountingOption,
@@ -20,8 +21,7 @@ from optmap.cli.options import (
     time_of,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.problem.options import TileRule
-from optmap.texts import several
+from optmap.questions.options import TileRule
 
 NETWORK_HELP = """Solve every layer of a network on one machine and add up.
 
@@ -117,8 +117,8 @@ def network(
     as_json: JsonOption = False,
 ) -> int:
     """Print the layers of a network, or what they move on a machine."""
-    from optmap import verbs
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import beyond as verbs
 
     if name is None:
         refuse_unused(
@@ -161,10 +161,10 @@ def network(
 
 
 def _listing(as_json: bool) -> str:
-    from optmap.problem.library import list_networks
-    from optmap.problem.network import network as load_network
+    from optmap.base.writing import to_json
+    from optmap.files.library import list_networks
+    from optmap.files.network import network as load_network
     from optmap.report.tables import grid
-    from optmap.writing import to_json
 
     found = [load_network(name) for name in list_networks()]
     if as_json:

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from optmap.errors import InputError
-from optmap.problem import ActivationLayout, CapacityRule, Padding, Semantics, StoreKind
-from optmap.problem.options import TileRule
+from optmap.base.errors import InputError
+from optmap.kernels.code_options import ActivationLayout, StoreKind
+from optmap.machines.machine import CapacityRule
+from optmap.questions.options import TileRule
+from optmap.workloads.workload import Padding, Semantics
 
 
 def path_of(text: str) -> Path:
@@ -21,7 +23,7 @@ def path_of(text: str) -> Path:
 
 def time_of(text: str | float) -> float:
     """The seconds of a time such as `60s`, `2min` or `90`; of a default itself."""
-    from optmap.values import seconds
+    from optmap.base.values import seconds
 
     try:
         return seconds(text, "it")

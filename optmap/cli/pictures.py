@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from optmap.errors import InputError
-from optmap.extras import install
-from optmap.shown import Shown
+from optmap.base.errors import InputError
+from optmap.base.extras import install
+from optmap.base.shown import Shown
 
 
 def without_screen() -> None:
@@ -37,7 +37,7 @@ def prepare_picture(path: Path | None) -> None:
         InputError: if it cannot, or matplotlib is not installed.
     """
     if path is not None:
-        from optmap.writing import check_picture
+        from optmap.base.writing import check_picture
 
         check_picture(path)
         without_screen()
@@ -50,7 +50,7 @@ def prepare_pictures(folder: Path | None) -> None:
         InputError: if it cannot, or matplotlib is not installed.
     """
     if folder is not None:
-        from optmap.writing import made_folder
+        from optmap.base.writing import made_folder
 
         without_screen()
         made_folder(folder)

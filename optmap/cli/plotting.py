@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import InputError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import JsonOption, path_of
 from optmap.cli.pictures import without_screen
-from optmap.errors import InputError
 
 PLOT_HELP = """Draw the curves of a sweep and name the cheapest capacities.
 
@@ -82,8 +82,8 @@ def plot(
     as_json: JsonOption = False,
 ) -> None:
     """Write pictures of a sweep and print the sizing table."""
-    from optmap import verbs
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import beyond as verbs
 
     metrics = tuple(part.strip() for part in pareto.split(","))
     if len(metrics) != 2:

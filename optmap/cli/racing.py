@@ -129,9 +129,9 @@ def race(
     as_json: JsonOption = False,
 ) -> int:
     """Race methods and print who came how close, and when."""
-    from optmap.errors import InputError
+    from optmap.base.errors import InputError
+    from optmap.base.writing import to_json
     from optmap.sweeps import races
-    from optmap.writing import to_json
 
     if machine is None:
         raise InputError("name the accelerator that the race is run on, such as --machine eyeriss")

@@ -43,8 +43,8 @@ def randomized(
     as_json: JsonOption = False,
 ) -> None:
     """Print bound and tiling of a randomized product."""
-    from optmap import verbs
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import beyond as verbs
 
     found = verbs.randomized(extents, memory=memory, cost=cost, semantics=semantics)
     say(to_json(found.to_dict()) if as_json else str(found))

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of, time_of
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.errors import CheckError
-from optmap.problem.options import Merit, TileRule
+from optmap.questions.options import Merit, TileRule
 
 SCORE_HELP = """Score somebody's mapping: how many times it costs what the proven optimum does.
 
@@ -50,8 +50,8 @@ def score(
     as_json: JsonOption = False,
 ) -> None:
     """Print a mapping beside the optimum."""
-    from optmap import exchange
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import exchange
 
     prepare_pictures(plot)
     with Progress("searching the optimum") as progress:

@@ -10,7 +10,7 @@ import typer
 from optmap.cli.console import guarded, say
 from optmap.cli.options import CountingOption, ExtentsOption, JsonOption, WorkloadArgument, path_of
 from optmap.cli.pictures import prepare_picture
-from optmap.problem.options import Merit
+from optmap.questions.options import Merit
 
 SENSITIVITY_HELP = """Which choices of a mapping on an accelerator matter: Sobol' indices (extra bayes).
 
@@ -59,8 +59,8 @@ def sensitivity(
     as_json: JsonOption = False,
 ) -> None:
     """Print the Sobol' indices of the choices of a mapping."""
-    from optmap import exploring
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import exploring
 
     prepare_picture(plot)
     found = exploring.sensitivity(

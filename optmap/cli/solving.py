@@ -27,9 +27,9 @@ from optmap.cli.options import (
     time_of,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.problem import CapacityRule
-from optmap.problem.inputs import machine_of, workload_of
-from optmap.problem.options import IntegerRule, TileRule
+from optmap.files.inputs import machine_of, workload_of
+from optmap.machines.machine import CapacityRule
+from optmap.questions.options import IntegerRule, TileRule
 
 if TYPE_CHECKING:
     from optmap.search.result import Answer
@@ -187,7 +187,7 @@ def solve(
     as_json: JsonOption = False,
 ) -> int:
     """Solve a workload on a machine and print the answer."""
-    from optmap.writing import check_target, to_json
+    from optmap.base.writing import check_target, to_json
 
     problem = workload_of(workload, extents, semantics, padding)
     target = machine_of(machine, memory)

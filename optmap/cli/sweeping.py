@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optmap.base.texts import several
 from optmap.cli.console import complain, guarded, refuse_unused, say
 from optmap.cli.options import JsonOption, path_of
-from optmap.texts import several
 
 if TYPE_CHECKING:
     from optmap.sweeps.plan import Plan
@@ -85,10 +85,10 @@ def sweep(
     as_json: JsonOption = False,
 ) -> int:
     """Run a sweep and print what was done."""
-    from optmap.errors import InputError
+    from optmap.base.errors import InputError
+    from optmap.base.writing import to_json
     from optmap.sweeps import run
     from optmap.sweeps.spec_io import read_spec
-    from optmap.writing import to_json
 
     made = read_spec(spec)
     directory = output if output is not None else Path(f"{Path(spec).stem}.sweep")

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from optmap.base.errors import InputError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import ExtentsOption, JsonOption, SemanticsOption, WorkloadArgument
-from optmap.errors import InputError
-from optmap.problem.inputs import workload_of
+from optmap.files.inputs import workload_of
 
 DERIVE_HELP = """Derive footprint and traffic, all dataflow classes, inferred reuse, or a closed form.
 
@@ -73,8 +73,8 @@ def derive(
     as_json: JsonOption = False,
 ) -> None:
     """Print symbolic expressions of a workload."""
-    from optmap import deriving
-    from optmap.writing import to_json
+    from optmap.base.writing import to_json
+    from optmap.verbs import deriving
 
     if reuse:
         if (permutation, memory, stationary, small) != (None,) * 4 or classes or closed_form or latex or levels != 1:

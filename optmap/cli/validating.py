@@ -19,7 +19,7 @@ from optmap.cli.options import (
     path_of,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.problem import ActivationLayout
+from optmap.kernels.code_options import ActivationLayout
 
 VALIDATE_HELP = """Hold the time model against this machine, as section 9 of MOpt does.
 
@@ -80,9 +80,9 @@ def validate(
     as_json: JsonOption = False,
 ) -> None:
     """Validate and print the rankings."""
-    from optmap import measuring
-    from optmap.errors import InputError
-    from optmap.writing import check_target, to_json
+    from optmap.base.errors import InputError
+    from optmap.base.writing import check_target, to_json
+    from optmap.verbs import measuring
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml, then --machine host.yaml")

@@ -5,30 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.base.values import LARGEST
+from optmap.files.fields import Fields, located
+from optmap.files.stores import exact_number
 from optmap.interchange.energies import Energies, access_prices, arithmetic_price
-from optmap.interchange.hierarchy import Kind, Part
-from optmap.problem import Capacity, Level, Machine
-from optmap.problem.accelerator import (
-    Arithmetic,
-    FactorRule,
-    Keep,
-    Mesh,
-    MeshAxis,
-    Ports,
-    Prices,
-    Store,
-)
-from optmap.problem.io.fields import Fields, located
-from optmap.problem.io.stores import exact_number
-from optmap.values import LARGEST
+from optmap.interchange.hierarchy import HierarchyPart, PartKind
+from optmap.machines.accelerator import Arithmetic, FactorRule, KeepRule, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.machines.machine import Level, Machine
+from optmap.workloads.amounts import Capacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
     """What constraints ask of the mappings at one memory."""
 
-    keeps: tuple[tuple[str, Keep], ...] = ()
+    keeps: tuple[tuple[str, KeepRule], ...] = ()
     """Of every tensor; empty to keep all."""
     factors: tuple[FactorRule, ...] = ()
     order: tuple[str, ...] = ()
@@ -45,8 +37,8 @@ class Demands:
 class Skeleton:
     """The memories of an architecture, the outermost first, and the directives' names for their meshes."""
 
-    memories: tuple[Part, ...]
-    compute: Part
+    memories: tuple[HierarchyPart, ...]
+    compute: HierarchyPart
     meshes: tuple[tuple[int, int], ...]
     """Children along X and Y of one instance of every memory."""
     owner: dict[str, int]
@@ -55,7 +47,7 @@ class Skeleton:
     """Children along X and Y of what a directive means, by name."""
 
 
-def skeleton_of(parts: list[Part], where: str) -> Skeleton:
+def skeleton_of(parts: list[HierarchyPart], where: str) -> Skeleton:
     """Memories and meshes of an architecture.
 
     Args:
@@ -65,11 +57,11 @@ def skeleton_of(parts: list[Part], where: str) -> Skeleton:
     Raises:
         InputError: for no memory or no arithmetic, or numbers of instances that are no multiples.
     """
-    memories = [part for part in parts if part.kind is Kind.MEMORY]
-    compute = next((part for part in parts if part.kind is Kind.COMPUTE), None)
+    memories = [part for part in parts if part.kind is PartKind.MEMORY]
+    compute = next((part for part in parts if part.kind is PartKind.COMPUTE), None)
     if compute is None or not memories:
         raise InputError(f"{where}: no {'arithmetic (such as intmac)' if compute is None else 'memory'} in it")
-    names = [part.name for part in parts if part.kind is not Kind.OTHER]
+    names = [part.name for part in parts if part.kind is not PartKind.OTHER]
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
         raise InputError(f"{where}: two parts are called {double}; give each a name of its own")
@@ -79,10 +71,10 @@ def skeleton_of(parts: list[Part], where: str) -> Skeleton:
         meshes.append(_ratio(part, child, where))
         for name in (part.name, f"inter_{child.name}_spatial"):
             owner[name], single[name] = number, meshes[-1]
-    stack = [part for part in parts if part.kind in (Kind.MEMORY, Kind.MESH)]
+    stack = [part for part in parts if part.kind in (PartKind.MEMORY, PartKind.MESH)]
     for place, part in enumerate(stack):
-        outside = next((own for own in reversed(stack[:place]) if own.kind is Kind.MEMORY), None)
-        if part.kind is Kind.MEMORY or outside is None:
+        outside = next((own for own in reversed(stack[:place]) if own.kind is PartKind.MEMORY), None)
+        if part.kind is PartKind.MEMORY or outside is None:
             continue
         own = _own_mesh(stack, place, compute, where)
         for name in (part.name, f"inter_{part.name}_spatial"):
@@ -90,7 +82,7 @@ def skeleton_of(parts: list[Part], where: str) -> Skeleton:
     return Skeleton(memories=tuple(memories), compute=compute, meshes=tuple(meshes), owner=owner, single=single)
 
 
-def _own_mesh(stack: list[Part], place: int, compute: Part, where: str) -> tuple[int, int]:
+def _own_mesh(stack: list[HierarchyPart], place: int, compute: HierarchyPart, where: str) -> tuple[int, int]:
     """Children of a mesh: of a container those it says, of a dummy storage those below it."""
     part = stack[place]
     if "dummy" in str(part.attributes.values.get("class", "")):
@@ -98,7 +90,7 @@ def _own_mesh(stack: list[Part], place: int, compute: Part, where: str) -> tuple
     return _ratio(stack[place - 1], part, where) if place else (part.x, part.y)
 
 
-def _ratio(outer: Part, inner: Part, where: str) -> tuple[int, int]:
+def _ratio(outer: HierarchyPart, inner: HierarchyPart, where: str) -> tuple[int, int]:
     if inner.x % outer.x or inner.y % outer.y:
         raise InputError(
             f"{where}: {inner.x} x {inner.y} of {inner.name} do not spread evenly over {outer.x} x {outer.y} of "
@@ -119,7 +111,7 @@ def machine_of(skeleton: Skeleton, energies: Energies | None, demands: dict[int,
     Raises:
         InputError: naming file and field.
     """
-    free = Demands(keeps=(("output", Keep.FREE), ("inputs", Keep.FREE)))
+    free = Demands(keeps=(("output", KeepRule.FREE), ("inputs", KeepRule.FREE)))
     stores = [
         _store(part, mesh, energies, demands.get(number, free if number else Demands()))
         for number, (part, mesh) in enumerate(zip(skeleton.memories, skeleton.meshes, strict=True))
@@ -144,7 +136,7 @@ def machine_of(skeleton: Skeleton, energies: Energies | None, demands: dict[int,
     )
 
 
-def _store(part: Part, mesh: tuple[int, int], energies: Energies | None, demands: Demands) -> Store:
+def _store(part: HierarchyPart, mesh: tuple[int, int], energies: Energies | None, demands: Demands) -> Store:
     own = part.attributes
     actions = (energies or {}).get(part.name)
     if actions is None:
@@ -213,7 +205,7 @@ def _block(own: Fields) -> int:
     return max(1, own.integer(width) // (bits * own.integer("cluster_size", 1)))
 
 
-def _capacity(part: Part) -> Capacity:
+def _capacity(part: HierarchyPart) -> Capacity:
     """Entries of one instance, as Timeloop counts them: said, or rows times the words of a row."""
     own = part.attributes
     if part.unbounded:
@@ -228,7 +220,7 @@ def _capacity(part: Part) -> Capacity:
     raise InputError(f"{own.where}: {part.name} has no size; write entries, or depth and width")
 
 
-def _buffering(part: Part) -> int:
+def _buffering(part: HierarchyPart) -> int:
     own = part.attributes
     if not own.given("multiple_buffering"):
         return 1

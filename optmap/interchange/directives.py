@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields
 from optmap.interchange.architectures import Demands, Skeleton
 from optmap.interchange.yaml_files import dims_of, factors_of, plain_name, words_of
-from optmap.problem.accelerator import FactorRule, Keep
-from optmap.problem.fabric import Fabric
-from optmap.problem.io.fields import Fields
-from optmap.problem.nest import MemoryNest, Nest, split_order
-from optmap.problem.relations import GAP, Relation
+from optmap.machines.accelerator import FactorRule, KeepRule
+from optmap.machines.fabric import Fabric
+from optmap.machines.relations import GAP, Relation
+from optmap.mappings.nest import MemoryNest, Nest, split_order
 
 BYPASS = ("datatype", "dataspace", "bypass")
 """Types of a directive that says who is kept."""
@@ -142,14 +142,14 @@ def demands_of(
 
     Without a constraint the mapping decides whether a tensor is kept; the outermost memory keeps all.
     """
-    free = tuple((name, Keep.FREE) for name in tensors)
+    free = tuple((name, KeepRule.FREE) for name in tensors)
     found = {number: Demands(keeps=free if number else ()) for number in range(memories)}
     notes: list[str] = []
     for directive in directives:
         own = found[directive.memory]
         if directive.form == "keep":
-            said = dict.fromkeys(directive.bypass, Keep.REFUSED) | dict.fromkeys(directive.keep, Keep.KEPT)
-            before = dict(own.keeps) or dict.fromkeys(tensors, Keep.KEPT)
+            said = dict.fromkeys(directive.bypass, KeepRule.REFUSED) | dict.fromkeys(directive.keep, KeepRule.KEPT)
+            before = dict(own.keeps) or dict.fromkeys(tensors, KeepRule.KEPT)
             own = replace(own, keeps=tuple((before | said).items()))
         elif directive.form == "temporal":
             order = (GAP, *reversed(directive.permutation)) if directive.permutation else own.order
@@ -230,7 +230,7 @@ class _Loops:
         self.temporal = dict.fromkeys(fabric.dims, 1)
         self.orders: dict[str, dict[str, None]] = {"x": {}, "y": {}}
         """Dims along each axis of the mesh, outermost first."""
-        self.keeps = [keep is not Keep.REFUSED for keep in fabric.memories[number].keeps]
+        self.keeps = [keep is not KeepRule.REFUSED for keep in fabric.memories[number].keeps]
 
     def keeping(self, directive: Directive) -> None:
         """Note who is kept and who bypasses."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields, describe
+from optmap.files.stores import exact_number
 from optmap.interchange.yaml_files import plain_name
-from optmap.problem.io.fields import Fields, describe
-from optmap.problem.io.stores import exact_number
 
 ACTIONS = {"read": ("read", "access"), "fill": ("fill", "write", "access"), "update": ("update", "write", "access")}
 """Where the price of an access is, the first that there is."""

@@ -6,16 +6,16 @@ from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.interchange.energies import energies_document
 from optmap.interchange.problems import problem_document
 from optmap.interchange.yaml_files import TAG, Tagged, dump
-from optmap.problem import Level, Machine
-from optmap.problem.accelerator import Keep, Prices, Store
-from optmap.problem.fabric import Direction, Fabric, Memory, Rule
-from optmap.problem.nest import Nest
-from optmap.problem.relations import Relation
-from optmap.problem.workload import access_names
+from optmap.machines.accelerator import KeepRule, Prices, Store
+from optmap.machines.fabric import Direction, Fabric, Memory, Rule
+from optmap.machines.machine import Level, Machine
+from optmap.machines.relations import Relation
+from optmap.mappings.nest import Nest
+from optmap.workloads.workload import access_names
 
 
 def timeloop_files(fabric: Fabric, nest: Nest | None) -> dict[str, str]:
@@ -48,7 +48,7 @@ def _settled(fabric: Fabric, nest: Nest | None) -> Fabric:
     *inner, outermost = fabric.memories
     held = (True,) * len(outermost.keeps) if nest is None else nest.memories[-1].keeps
     keeps = tuple(
-        keep if keep is not Keep.FREE else Keep.KEPT if own else Keep.REFUSED
+        keep if keep is not KeepRule.FREE else KeepRule.KEPT if own else KeepRule.REFUSED
         for keep, own in zip(outermost.keeps, held, strict=True)
     )
     return replace(fabric, memories=(*inner, replace(outermost, keeps=keeps)))
@@ -139,8 +139,8 @@ def _attributes(memory: Memory, level: Level | None, store: Store) -> dict[str, 
 def _constraints(memory: Memory, fabric: Fabric) -> dict[str, object]:
     names = access_names(fabric.workload, mark="_")
     keeps = {
-        "keep": [name for name, keep in zip(names, memory.keeps, strict=True) if keep is Keep.KEPT],
-        "bypass": [name for name, keep in zip(names, memory.keeps, strict=True) if keep is Keep.REFUSED],
+        "keep": [name for name, keep in zip(names, memory.keeps, strict=True) if keep is KeepRule.KEPT],
+        "bypass": [name for name, keep in zip(names, memory.keeps, strict=True) if keep is KeepRule.REFUSED],
     }
     temporal: dict[str, object] = {}
     factors = _factors(memory.rules, fabric)

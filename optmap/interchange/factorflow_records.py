@@ -12,14 +12,17 @@ from fractions import Fraction
 from math import prod
 from typing import ClassVar
 
-from optmap.errors import InputError
-from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
-from optmap.problem.accelerator import Arithmetic, FactorRule, Keep, Mesh, MeshAxis, Ports, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.io.fields import Fields, describe, entries, located
-from optmap.problem.io.stores import exact_number
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.relations import GAP, Relation
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields, describe, entries, located
+from optmap.files.stores import exact_number
+from optmap.machines.accelerator import Arithmetic, FactorRule, KeepRule, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.machines.relations import GAP, Relation
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Semantics, Workload
 
 TENSORS = ("out", "in", "w")
 """Output, then inputs, as the model calls them."""
@@ -180,14 +183,14 @@ def _workload(fields: Fields) -> Workload:
         raise located(error, fields.where) from error
 
 
-def _axes(coupling: str, sizes: dict[str, int], fields: Fields) -> tuple[Axis, ...]:
+def _axes(coupling: str, sizes: dict[str, int], fields: Fields) -> tuple[Subscript, ...]:
     """Subscripts from `[C][Pstride*P+Rdilation*R]`: a name before a dim is a coefficient, 1 where it has no value."""
     axes = []
     for part in coupling.removeprefix("[").removesuffix("]").split("]["):
         terms = [TERM.fullmatch(term) for term in part.split("+")]
         if not all(terms):
             raise InputError(f"{fields.at('coupling')}: {part!r} is no sum of dims")
-        axes.append(Axis(terms=tuple((term[2], sizes.get(term[1] or "", 1)) for term in terms if term)))
+        axes.append(Subscript(terms=tuple((term[2], sizes.get(term[1] or "", 1)) for term in terms if term)))
     return tuple(axes)
 
 
@@ -246,7 +249,7 @@ def _store(group: list[Fields], left: dict[str, int]) -> Store:
     if any(len(flags) > 1 for flags in together.values()):
         raise InputError(f"{fanouts[1].where}: the two fanouts of one mesh share words in different ways")
     return Store(
-        keeps=tuple((name, Keep.REFUSED if name in refused else Keep.KEPT) for name in TENSORS),
+        keeps=tuple((name, KeepRule.REFUSED if name in refused else KeepRule.KEPT) for name in TENSORS),
         energy_pj=Prices(read=price["read"], fill=price["write"], update=price["write"]),
         ports=Ports(read=exact_number(own, "read_bw"), write=exact_number(own, "write_bw")),
         mesh=Mesh(

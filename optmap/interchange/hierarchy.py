@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields
 from optmap.interchange.yaml_files import TAG, plain_name
-from optmap.problem.io.fields import Fields
 
 
-class Kind(Enum):
+class PartKind(Enum):
     """What a part is."""
 
     MEMORY = auto()
@@ -23,11 +23,11 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class HierarchyPart:
     """One component or container of an architecture."""
 
     name: str
-    kind: Kind
+    kind: PartKind
     attributes: Fields
     """Its own over those of what it is in."""
     x: int
@@ -45,13 +45,13 @@ class Part:
         return not sized and "DRAM" in (own.upper(), technology.upper())
 
 
-def parts_of(architecture: Fields) -> list[Part]:
+def parts_of(architecture: Fields) -> list[HierarchyPart]:
     """The parts of an `architecture` (or `arch`), outermost first; branches of `!Parallel` one after the other.
 
     Raises:
         InputError: naming file and field.
     """
-    found: list[Part] = []
+    found: list[HierarchyPart] = []
     if architecture.has("nodes"):
         _nodes(architecture, 1, 1, {}, found)
     elif architecture.has("subtree"):
@@ -59,11 +59,11 @@ def parts_of(architecture: Fields) -> list[Part]:
             _tree(tree, 1, {}, found)
     elif architecture.has("storage"):
         for storage in reversed(architecture.items("storage")):
-            found.append(_component(storage, storage, 1, {}, Kind.MEMORY))
+            found.append(_component(storage, storage, 1, {}, PartKind.MEMORY))
         arithmetic = architecture.fields("arithmetic")
         name = arithmetic.text("name", "MACC")
         named = Fields(values={"name": name, **arithmetic.values}, where=arithmetic.where)
-        found.append(_component(named, named, 1, {}, Kind.COMPUTE))
+        found.append(_component(named, named, 1, {}, PartKind.COMPUTE))
     else:
         raise InputError(f"{architecture.where}: no nodes, subtree or storage; this is no architecture")
     return found
@@ -74,7 +74,7 @@ def _attributes(item: Fields, inherited: dict[str, object]) -> dict[str, Any]:
     return {**inherited, **own}
 
 
-def _tree(tree: Fields, count: int, inherited: dict[str, object], found: list[Part]) -> None:
+def _tree(tree: Fields, count: int, inherited: dict[str, object], found: list[HierarchyPart]) -> None:
     """A subtree of versions 0.2 and 0.3: its local parts, then the subtrees in it."""
     count *= plain_name(tree.text("name", "System"))[1]
     attributes = _attributes(tree, inherited)
@@ -88,7 +88,9 @@ def _tree(tree: Fields, count: int, inherited: dict[str, object], found: list[Pa
 _COUNTS = ("instances", "meshX", "meshY")
 
 
-def _component(item: Fields, attributes: Fields, count: int, counts: dict[str, object], kind: Kind) -> Part:
+def _component(
+    item: Fields, attributes: Fields, count: int, counts: dict[str, object], kind: PartKind
+) -> HierarchyPart:
     """A component that says how many there are of it in the whole machine, and along X."""
     name, own = plain_name(item.text("name"))
     written = Fields(values=counts or item.values, where=attributes.where)
@@ -97,10 +99,10 @@ def _component(item: Fields, attributes: Fields, count: int, counts: dict[str, o
     x = written.integer("meshX", instances // (y or 1))
     if x * (y or instances // x) != instances:
         raise InputError(f"{item.where}: {instances} instances of {name} are no mesh with {x} along X")
-    return Part(name=name, kind=kind, attributes=attributes, x=x, y=instances // x)
+    return HierarchyPart(name=name, kind=kind, attributes=attributes, x=x, y=instances // x)
 
 
-def _nodes(parent: Fields, x: int, y: int, inherited: dict[str, object], found: list[Part]) -> tuple[int, int]:
+def _nodes(parent: Fields, x: int, y: int, inherited: dict[str, object], found: list[HierarchyPart]) -> tuple[int, int]:
     """A list of nodes of version 0.4: each is inside the ones before it."""
     for node in parent.items("nodes"):
         tag = str(node.values.get(TAG, "Component"))
@@ -123,16 +125,20 @@ def _nodes(parent: Fields, x: int, y: int, inherited: dict[str, object], found: 
         attributes = _attributes(node, inherited)
         if tag == "Container":
             inherited = attributes
-        kind = Kind.MESH if tag == "Container" else _kind(node)
+        kind = PartKind.MESH if tag == "Container" else _kind(node)
         own = Fields.of({**attributes, "class": _class(node)}, node.at("attributes"))
         constraints = node.fields("constraints") if node.given("constraints") else None
         found.append(
-            Part(name=plain_name(node.text("name"))[0], kind=kind, attributes=own, x=x, y=y, constraints=constraints)
+            HierarchyPart(
+                name=plain_name(node.text("name"))[0], kind=kind, attributes=own, x=x, y=y, constraints=constraints
+            )
         )
     return x, y
 
 
-def _branches(node: Fields, x: int, y: int, inherited: dict[str, object], found: list[Part]) -> set[tuple[int, int]]:
+def _branches(
+    node: Fields, x: int, y: int, inherited: dict[str, object], found: list[HierarchyPart]
+) -> set[tuple[int, int]]:
     """Nodes beside one another; what each of them ends with."""
     ends = set()
     for branch in node.items("nodes"):
@@ -145,15 +151,15 @@ def _class(item: Fields) -> str:
     return item.text("class", "")
 
 
-def _kind(item: Fields) -> Kind:
+def _kind(item: Fields) -> PartKind:
     """By its class, as Timeloop goes by it, too."""
     name = _class(item).lower()
     if not name:
         raise InputError(f"{item.where}: class is missing; such as SRAM, DRAM, regfile, storage or intmac")
     if "dummy" in name:
-        return Kind.MESH
+        return PartKind.MESH
     if "mac" in name or name == "compute":
-        return Kind.COMPUTE
+        return PartKind.COMPUTE
     if any(word in name for word in ("noc", "network", "wire", "multicast", "reductiontree", "legacy")):
-        return Kind.OTHER
-    return Kind.MEMORY
+        return PartKind.OTHER
+    return PartKind.MEMORY

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields, describe, entries, located
 from optmap.interchange.yaml_files import words_of
-from optmap.problem import Axis, Semantics, TensorAccess, Workload
-from optmap.problem.io.fields import Fields, describe, entries, located
-from optmap.problem.workload import access_names
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.workload import Semantics, Workload, access_names
 
 
 def workload_from(problem: Fields) -> Workload:
@@ -62,7 +62,7 @@ def _coefficients(shape: Fields, sizes: Fields) -> dict[str, int]:
     return found
 
 
-def _axis(value: object, dims: tuple[str, ...], factors: dict[str, int], where: str) -> Axis:
+def _axis(value: object, dims: tuple[str, ...], factors: dict[str, int], where: str) -> Subscript:
     """`[[R, dilation], [P, stride]]`: a sum of dims with coefficients."""
     terms: dict[str, int] = {}
     for item in entries(value, where):
@@ -74,7 +74,7 @@ def _axis(value: object, dims: tuple[str, ...], factors: dict[str, int], where: 
         if isinstance(number, bool) or not isinstance(number, int):
             raise InputError(f"{where}: {factor!r} is no coefficient of the shape; known are {', '.join(factors)}")
         terms[str(parts[0])] = terms.get(str(parts[0]), 0) + number
-    return Axis(terms=tuple(terms.items()))
+    return Subscript(terms=tuple(terms.items()))
 
 
 def problem_document(workload: Workload, extents: dict[str, int]) -> dict[str, object]:

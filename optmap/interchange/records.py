@@ -13,17 +13,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields, describe, entries, located
+from optmap.files.kinds import expected
+from optmap.files.reading import read_json_any
+from optmap.files.stores import exact_number
 from optmap.interchange.architectures import ports_of
 from optmap.interchange.factorflow_records import FlowRecord, flow_records
-from optmap.problem import Axis, Capacity, Level, Machine, Semantics, TensorAccess, Workload
-from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.io.fields import Fields, describe, entries, located
-from optmap.problem.io.files import read_json_any
-from optmap.problem.io.kinds import expected
-from optmap.problem.io.stores import exact_number
-from optmap.problem.nest import Loop, MemoryNest, Nest, split_order
+from optmap.machines.accelerator import Arithmetic, KeepRule, Mesh, MeshAxis, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest import Loop, MemoryNest, Nest, split_order
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Semantics, Workload
 
 KINDS = ("reads", "fills", "updates")
 """Kinds of accesses; a record has each as `reads_per_instance` and so on."""
@@ -134,13 +137,13 @@ def _tensor(fields: Fields) -> TensorAccess:
         terms: dict[str, int] = {}
         for dim, factor in _pairs(axis, f"{fields.at('projection')}[{number}]"):
             terms[dim] = terms.get(dim, 0) + factor
-        axes.append(Axis(terms=tuple(terms.items())))
+        axes.append(Subscript(terms=tuple(terms.items())))
     return TensorAccess(name=fields.text("name"), axes=tuple(axes))
 
 
 def _machine(fields: Fields, workload: Workload) -> Machine:
     mac, levels = fields.fields("mac"), fields.items("levels", least=2)
-    free = tuple((tensor.name, Keep.FREE) for tensor in workload.tensors)
+    free = tuple((tensor.name, KeepRule.FREE) for tensor in workload.tensors)
     stores = [
         Store(
             keeps=free,

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.base.shown import Shown
+from optmap.files.fields import Fields, located
+from optmap.files.kinds import expected
 from optmap.interchange.architectures import machine_of, skeleton_of
 from optmap.interchange.directives import constraint_items, demands_of, directives_of, nest_from
 from optmap.interchange.energies import energies_from
-from optmap.interchange.hierarchy import Part, parts_of
+from optmap.interchange.hierarchy import HierarchyPart, parts_of
 from optmap.interchange.problems import workload_from
 from optmap.interchange.yaml_files import read_files
-from optmap.problem import Machine, Workload
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.io.fields import Fields, located
-from optmap.problem.io.kinds import expected
-from optmap.problem.nest import Nest
-from optmap.problem.workload import access_names
-from optmap.shown import Shown
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Machine
+from optmap.mappings.nest import Nest
+from optmap.workloads.workload import Workload, access_names
 
 PARTIAL_KINDS = ("nest", "energies", "demands", "mapper")
-"""What a file may be that means nothing without the others (see `optmap.problem.io.kinds`)."""
+"""What a file may be that means nothing without the others (see `optmap.files.kinds`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ def _dims(problem: Fields, dims: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(str(dim) for dim in listed) if isinstance(listed, list) else dims
 
 
-def _left_out(parts: list[Part], priceless: bool) -> tuple[str, ...]:
+def _left_out(parts: list[HierarchyPart], priceless: bool) -> tuple[str, ...]:
     notes = [f"{part.name} is left out: wires are not priced here" for part in parts if part.kind.name == "OTHER"]
     prices = ("energy_read", "energy_fill", "energy_update", "vector_access_energy", "energy")
     if priceless and not any(part.attributes.given(key) for part in parts for key in prices):

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from optmap.errors import InputError
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.files import load_yaml
-from optmap.problem.io.yaml12 import CoreDumper, CoreLoader, dump_yaml
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields
+from optmap.files.reading import load_yaml
+from optmap.files.yaml12 import CoreDumper, CoreLoader, dump_yaml
 
 TAG = "!"
 """Key under which a tagged mapping has the name of its tag."""

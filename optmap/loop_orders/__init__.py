@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from optmap.lazy import exports
+from optmap.base.lazy import exports
 
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "classes": "Classes DataflowClass dataflow_classes equivalence_classes",
-        "dominance": "Difference Proof prove",
+        "classes": "DataflowClasses DataflowClass dataflow_classes equivalence_classes",
+        "dominance": "Difference DominanceProof prove",
         "patterns": "allowed_orders",
-        "signatures": "Walk",
+        "signatures": "DimMasks",
         "structure": "structure_of",
     },
 )

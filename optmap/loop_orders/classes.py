@@ -15,12 +15,12 @@ from math import factorial
 
 import numpy as np
 
-from optmap.loop_orders.dominance import Proof, prove
-from optmap.loop_orders.signatures import Signature, Walk, dominates, undominated
+from optmap.loop_orders.dominance import DominanceProof, prove
+from optmap.loop_orders.signatures import DimMasks, Signature, dominates, undominated
 from optmap.loop_orders.structure import Access, Structure, structure_of
-from optmap.problem.machine import CapacityRule
-from optmap.problem.reuse import Reuse
-from optmap.problem.workload import Workload
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.reuse import Reuse
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class DataflowClass:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classes:
+class DataflowClasses:
     """All loop orders of a workload, reduced to those worth solving for."""
 
     structure: Structure
@@ -75,9 +75,9 @@ class Classes:
         return len(self.everything)
 
     @cached_property
-    def dominated(self) -> tuple[Proof, ...]:
+    def dominated(self) -> tuple[DominanceProof, ...]:
         """One proof per class that was left out."""
-        walk, safe, tensors = Walk(self.structure), self.rule is CapacityRule.SAFE, len(self.structure.accesses)
+        walk, safe, tensors = DimMasks(self.structure), self.rule is CapacityRule.SAFE, len(self.structure.accesses)
         winners = np.array([walk.compared(walk.masks(c.signature), safe=safe) for c in self.classes])
         kept = {c.signature for c in self.classes}
         proofs = []
@@ -95,13 +95,13 @@ def dataflow_classes(
     concrete: bool = False,
     rule: CapacityRule = CapacityRule.TILE,
     most: int | None = None,
-) -> Classes:
+) -> DataflowClasses:
     """Derive the dataflow classes of a workload (MOpt section 4, for any workload).
 
     Two loop orders are equivalent if for every tensor the dims inside the reuse position are the
     same, and so is the dim at it where neighbouring tiles overlap. A class is left out if another
     one moves at most as much of every tensor for all tile sizes and extents; each such claim comes
-    with a `Proof`. The capacity constraint of `tile` is the same for all loop orders; that of
+    with a `DominanceProof`. The capacity constraint of `tile` is the same for all loop orders; that of
     `safe` is not, so under `safe` a class is only left out if its working set is not smaller.
 
     Args:
@@ -121,25 +121,25 @@ def equivalence_classes(structure: Structure, single: tuple[str, ...] = ()) -> t
         structure: dims and accesses.
         single: dims of extent 1, which become the outermost band.
     """
-    return _classes(structure, single, Walk(structure).all())
+    return _classes(structure, single, DimMasks(structure).all())
 
 
 @lru_cache(maxsize=1024)
-def _derive(structure: Structure, single: tuple[str, ...], rule: CapacityRule, most: int | None) -> Classes:
-    walk, safe = Walk(structure), rule is CapacityRule.SAFE
+def _derive(structure: Structure, single: tuple[str, ...], rule: CapacityRule, most: int | None) -> DataflowClasses:
+    walk, safe = DimMasks(structure), rule is CapacityRule.SAFE
     signatures, complete = walk.candidates(safe=safe, most=most)
     found = sorted(signatures)
     rows = np.array([walk.compared(signature, safe=safe) for signature in found])
     best = undominated(rows, len(structure.accesses))
     kept = _classes(structure, single, (s for s, good in zip(found, best, strict=True) if good))
-    return Classes(structure=structure, single=single, rule=rule, classes=kept, complete=complete)
+    return DataflowClasses(structure=structure, single=single, rule=rule, classes=kept, complete=complete)
 
 
 def _classes(
     structure: Structure, single: tuple[str, ...], signatures: Iterable[Signature]
 ) -> tuple[DataflowClass, ...]:
     """The classes of signatures, ordered by their innermost loops."""
-    walk = Walk(structure)
+    walk = DimMasks(structure)
     rank = {d: i for i, d in enumerate(structure.dims)}
     interleavings = factorial(len(structure.dims) + len(single)) // factorial(len(structure.dims))
     found = []

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from optmap.errors import CheckError
+from optmap.base.errors import CheckError
 from optmap.loop_orders.polynomials import (
     Monomial,
     Polynomial,
@@ -36,7 +36,7 @@ from optmap.loop_orders.polynomials import (
     variable,
 )
 from optmap.loop_orders.structure import Access, Structure
-from optmap.problem.reuse import Reuse
+from optmap.mappings.reuse import Reuse
 
 
 class _Member(Protocol):
@@ -71,7 +71,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class DominanceProof:
     """That one class moves at most as much of every tensor as another, for all sizes."""
 
     dominating: tuple[str, ...]
@@ -88,7 +88,7 @@ class Proof:
         return "; ".join(lines)
 
 
-def prove(structure: Structure, winner: _Member, loser: _Member) -> Proof:
+def prove(structure: Structure, winner: _Member, loser: _Member) -> DominanceProof:
     """Expand the differences and check every coefficient.
 
     Raises:
@@ -106,7 +106,9 @@ def prove(structure: Structure, winner: _Member, loser: _Member) -> Proof:
                 f"fails for {access.name}: {difference.text}; report this workload"
             )
         differences.append(difference)
-    return Proof(dominating=winner.representative, dominated=loser.representative, differences=tuple(differences))
+    return DominanceProof(
+        dominating=winner.representative, dominated=loser.representative, differences=tuple(differences)
+    )
 
 
 @lru_cache(maxsize=65536)

@@ -28,11 +28,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from optmap.loop_orders.signatures import NO_DIM, Signature, Walk, undominated
+from optmap.loop_orders.signatures import NO_DIM, DimMasks, Signature, undominated
 from optmap.loop_orders.structure import Structure, structure_of
-from optmap.problem.machine import CapacityRule
-from optmap.problem.relations import ends_at, step_along
-from optmap.problem.workload import Workload
+from optmap.machines.machine import CapacityRule
+from optmap.machines.relations import ends_at, step_along
+from optmap.workloads.workload import Workload
 
 Pattern = tuple[str, ...]
 
@@ -64,7 +64,7 @@ def allowed_orders(
 
     Args:
         workload: extents are ignored.
-        patterns: dims and gaps, outermost first (`problem.constraints`).
+        patterns: dims and gaps, outermost first (`mappings.constraints`).
         rule: the capacity rule under which no optimum may be lost.
         most: about how many partial loop orders are followed at once; of more, a sample.
     """
@@ -73,7 +73,7 @@ def allowed_orders(
 
 @lru_cache(maxsize=256)
 def _derive(structure: Structure, patterns: tuple[Pattern, ...], rule: CapacityRule, most: int | None) -> AllowedOrders:
-    walk, safe = Walk(structure), rule is CapacityRule.SAFE
+    walk, safe = DimMasks(structure), rule is CapacityRule.SAFE
     backwards = tuple(pattern[::-1] for pattern in patterns)
     open_ = {(0, walk.start): _Partial((), (0,) * len(patterns))}
     complete = True
@@ -105,7 +105,7 @@ _Open = dict[tuple[int, Signature], _Partial]
 """Walks by the set of loops placed and the reuse of every tensor so far."""
 
 
-def _grown(walk: Walk, open_: _Open, backwards: tuple[Pattern, ...]) -> _Open:
+def _grown(walk: DimMasks, open_: _Open, backwards: tuple[Pattern, ...]) -> _Open:
     """Every walk with every loop that may come next."""
     following: _Open = {}
     for (placed, flows), partial in sorted(open_.items()):

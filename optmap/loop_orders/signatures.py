@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.loop_orders.structure import Structure
-from optmap.problem.reuse import Reuse, Room, rooms_at
+from optmap.mappings.reuse import Reuse, TensorRoom, rooms_at
 
 Signature = tuple[tuple[int, int], ...]
 """Per tensor: mask of the dims inside the reuse position, and the dim of overlap there or -1."""
@@ -36,7 +36,7 @@ _ONE_TILE, _TWO_NEIGHBOURS, _TWO_TILES = range(3)
 """How much of a tensor must fit, in increasing order."""
 
 
-def _need(room: Room) -> int:
+def _need(room: TensorRoom) -> int:
     if room.copies > 1:
         return _TWO_TILES
     return _ONE_TILE if room.along is None else _TWO_NEIGHBOURS
@@ -53,7 +53,7 @@ class _Meeting:
     """Mask of those whose neighbouring tiles along the loop overlap."""
 
 
-class Walk:
+class DimMasks:
     """The dims and tensors of a structure as masks."""
 
     def __init__(self, structure: Structure) -> None:
@@ -207,7 +207,7 @@ def dominates(better: Compared, worse: Compared, tensors: int) -> NDArray[np.boo
     of traffic is then a product of factors >= 0 (see `dominance.prove`).
 
     Args:
-        better: (A, 2*tensors or 4*tensors) rows of `Walk.compared`.
+        better: (A, 2*tensors or 4*tensors) rows of `DimMasks.compared`.
         worse: (B, the same).
         tensors: how many.
 
@@ -230,7 +230,7 @@ def undominated(rows: Compared, tensors: int) -> NDArray[np.bool_]:
     """Which of many signatures no other one dominates.
 
     Args:
-        rows: (n, …) rows of `Walk.compared`, all different.
+        rows: (n, …) rows of `DimMasks.compared`, all different.
         tensors: how many.
     """
     kept = np.ones(len(rows), dtype=bool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
-from optmap.problem.workload import Axis, TensorAccess, Workload
+from optmap.workloads.workload import Subscript, TensorAccess, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Structure:
     accesses: tuple[Access, ...]
 
 
-def reduced(axis: Axis, dropped: frozenset[str] = frozenset()) -> tuple[tuple[str, int], ...]:
+def reduced(axis: Subscript, dropped: frozenset[str] = frozenset()) -> tuple[tuple[str, int], ...]:
     """The terms of an axis divided by their common factor; the number of values is the same.
 
     Args:

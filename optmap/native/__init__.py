@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from optmap.lazy import exports
+from optmap.base.lazy import exports
 
 __getattr__, __dir__ = exports(
     __name__,
     {
         "bench.clock": "cold_seconds",
         "bench.contender": "Baseline Contender touched",
-        "bench.forms": "Convolution Product library_forms tensor_shape",
+        "bench.forms": "LibraryConvolution Product library_forms tensor_shape",
         "bench.libraries": "LIBRARIES baselines",
         "bench.onednn": "OneDnn",
         "bench.ours": "own_way",
@@ -19,15 +19,15 @@ __getattr__, __dir__ = exports(
         "bench.session": "bench_layers",
         "bench.statistics": "Ratio geometric_mean order paired_ratio",
         "bench.tvm": "Tvm",
-        "bench.tvm_forms": "Question questions",
-        "code": "Buffer Code Layout Piece",
+        "bench.tvm_forms": "TvmForm questions",
+        "code": "Buffer Code TensorLayout LayoutPiece",
         "emit.emit": "emit_code",
         "emit.files": "code_files write_code",
         "emit.names": "tensor_names",
         "emit.nest": "threads_of",
         "emit.program": "header_text",
         "host.detection": "Host core_of detect_host host_machine host_notes link_rate",
-        "host.figures": "Figure Job Quantity Spread figure_of jobs_of spread stream_size",
+        "host.figures": "Figure Job Measured Spread figure_of jobs_of spread stream_size",
         "host.probes": "Probe Probes Slices probe_source slices_of",
         "host.processor": "Processor Vectors read_processor",
         "host.shape": "microkernel_of microkernel_shape",
@@ -39,11 +39,11 @@ __getattr__, __dir__ = exports(
         "run.kernel": "Kernel Packed",
         "run.layer": "ready_for run_layer verdict_of",
         "run.layouts": "memory_of stored stored_shape view_of",
-        "run.mapped": "Mapped as_given proposed",
+        "run.mapped": "CodeMapping as_given proposed",
         "run.reference": "terms",
         "run.results": "LayerRun Runs Tried",
         "run.several": "run_tasks",
-        "run.tasks": "Task all_tasks tasks_of",
+        "run.tasks": "RunTask all_tasks tasks_of",
         "run.turns": "in_turns pinned roused warm_sampler",
         "run.verdict": "Trial Verdict Wrong judge tolerated trials_of",
         "statement": "as_computed",
@@ -55,6 +55,6 @@ __getattr__, __dir__ = exports(
         "validate.measured": "build_samples emit_samples ready_samples time_samples",
         "validate.ranks": "TOPS crossed_loss kendall polished spearman top_loss",
         "validate.samples": "register_tiles sample_mappings",
-        "validate.validation": "LayerValidation Ranking Sample Validation rank_layer validate_layers",
+        "validate.validation": "LayerValidation RankAgreement ValidatedMapping Validation rank_layer validate_layers",
     },
 )

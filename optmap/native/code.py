@@ -8,18 +8,20 @@ from math import prod
 from pathlib import Path
 from typing import ClassVar
 
-from optmap.errors import InputError
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.code_options import CodeOptions
-from optmap.problem.kernel_roles import KernelKind
-from optmap.shown import Concise, Shown
+from optmap.base.errors import InputError
+from optmap.base.shown import Concise, Shown
+from optmap.kernels.code_options import CodeOptions
+from optmap.kernels.kernel_roles import KernelKind
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
+from optmap.workloads.workload import Workload
 
 ALIGNMENT = 64
 """Bytes at whose multiples memory begins that is taken here: a cache line, and the longest vector."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class LayoutPiece:
     """One digit of a layout's mixed-radix number: `index // block`, modulo `extent` unless it is the first."""
 
     axis: int
@@ -35,7 +37,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TensorLayout:
     """How a tensor lies in memory: a mixed-radix number over pieces of its subscripts.
 
     `order` lists (axis, block) from the slowest piece to the fastest. The pieces of an axis have falling blocks, the
@@ -51,7 +53,7 @@ class Layout:
             if blocks[-1] != 1 or any(b >= a or a % b for a, b in pairwise(blocks)):
                 raise InputError(f"layout: blocks {blocks} of subscript {axis}; each must divide the one before, to 1")
 
-    def pieces(self, shape: tuple[int, ...]) -> tuple[Piece, ...]:
+    def pieces(self, shape: tuple[int, ...]) -> tuple[LayoutPiece, ...]:
         """The digits for a tensor of that many elements per subscript, slowest first.
 
         Raises:
@@ -59,14 +61,16 @@ class Layout:
         """
         if {axis for axis, _ in self.order} != set(range(len(shape))):
             raise InputError(f"layout {self.order} is not one of a tensor with {len(shape)} subscripts")
-        found: list[Piece] = []
+        found: list[LayoutPiece] = []
         stride = 1
         for place in range(len(self.order) - 1, -1, -1):
             axis, block = self.order[place]
             slower = [each for at, each in self.order[:place] if at == axis]
             extent = slower[-1] // block if slower else -(-shape[axis] // block)
             alone = not slower and block == 1 and sum(at == axis for at, _ in self.order) == 1
-            found.append(Piece(axis=axis, block=block, extent=extent, stride=stride, first=not slower, alone=alone))
+            found.append(
+                LayoutPiece(axis=axis, block=block, extent=extent, stride=stride, first=not slower, alone=alone)
+            )
             stride *= extent
         return tuple(reversed(found))
 
@@ -75,7 +79,7 @@ class Layout:
         return prod(piece.extent for piece in self.pieces(shape))
 
     @classmethod
-    def plain(cls, rank: int) -> Layout:
+    def plain(cls, rank: int) -> TensorLayout:
         """As the statement writes it, last subscript fastest."""
         return cls(order=tuple((axis, 1) for axis in range(rank)))
 
@@ -90,7 +94,7 @@ class Buffer(Concise):
     origin: tuple[int, ...]
     """Index value of element 0 per subscript."""
     bits: int
-    layout: Layout
+    layout: TensorLayout
     """What the kernel reads or writes."""
     packed: bool = False
     """Whether a function of the code brings it there from the plain layout before the call."""

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from optmap.errors import InputError
-from optmap.native.code import Buffer, Layout
-from optmap.problem import TensorAccess, Workload, activation_orders
-from optmap.problem.code_options import ActivationLayout
-from optmap.problem.kernel_roles import KernelRoles
+from optmap.base.errors import InputError
+from optmap.kernels.code_options import ActivationLayout
+from optmap.kernels.kernel_roles import KernelRoles
+from optmap.kernels.memory_orders import activation_orders
+from optmap.native.code import Buffer, TensorLayout
+from optmap.workloads.access import TensorAccess
+from optmap.workloads.workload import Workload
 
 LARGEST_BUFFER = 2**62
 """Bytes that addresses in C's `long` reach with room to spare."""
@@ -19,7 +21,7 @@ LARGEST_BUFFER = 2**62
 Array = npt.NDArray[Any]
 
 
-def pack(layout: Layout, values: Array) -> Array:
+def pack(layout: TensorLayout, values: Array) -> Array:
     """A tensor as it lies in memory.
 
     Args:
@@ -38,7 +40,7 @@ def pack(layout: Layout, values: Array) -> Array:
     return np.ascontiguousarray(whole.reshape(split).transpose(order)).reshape(-1)
 
 
-def unpack(layout: Layout, flat: Array, shape: tuple[int, ...]) -> Array:
+def unpack(layout: TensorLayout, flat: Array, shape: tuple[int, ...]) -> Array:
     """The way back from `pack`.
 
     Args:
@@ -59,7 +61,7 @@ def unpack(layout: Layout, flat: Array, shape: tuple[int, ...]) -> Array:
     return np.array(whole[tuple(slice(n) for n in shape)], order="C")
 
 
-def _digits(layout: Layout, shape: tuple[int, ...]) -> tuple[list[int], list[int], list[int]]:
+def _digits(layout: TensorLayout, shape: tuple[int, ...]) -> tuple[list[int], list[int], list[int]]:
     """Extents of the pieces axis by axis, their places from slowest to fastest in memory, and the filled-up shape."""
     pieces = layout.pieces(shape)
     slow_first = sorted(range(len(pieces)), key=lambda n: pieces[n].axis)  # stable: an axis' pieces stay in order
@@ -71,17 +73,19 @@ def _digits(layout: Layout, shape: tuple[int, ...]) -> tuple[list[int], list[int
 
 def activation_layouts(
     workload: Workload, roles: KernelRoles | None, layout: ActivationLayout, lanes: int
-) -> tuple[Layout, ...]:
+) -> tuple[TensorLayout, ...]:
     """Per access its layout where a user wants one for what layers hand to each other: see `activation_orders`."""
-    return tuple(Layout(order=order) for order in activation_orders(workload, roles, layout, lanes))
+    return tuple(TensorLayout(order=order) for order in activation_orders(workload, roles, layout, lanes))
 
 
-def plain_layouts(workload: Workload) -> tuple[Layout, ...]:
+def plain_layouts(workload: Workload) -> tuple[TensorLayout, ...]:
     """Per access the layout in which the statement writes it."""
-    return tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
+    return tuple(TensorLayout.plain(len(tensor.axes)) for tensor in workload.tensors)
 
 
-def buffers_of(workload: Workload, layouts: tuple[Layout, ...], packed: tuple[bool, ...] = ()) -> tuple[Buffer, ...]:
+def buffers_of(
+    workload: Workload, layouts: tuple[TensorLayout, ...], packed: tuple[bool, ...] = ()
+) -> tuple[Buffer, ...]:
     """One buffer per access, output first; a tensor that is read again has the same elements every time.
 
     Args:

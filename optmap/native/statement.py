@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from optmap.errors import InputError
-from optmap.names import choose
-from optmap.problem import Machine, Padding, Semantics, Workload
+from optmap.base.errors import InputError
+from optmap.base.names import choose
+from optmap.machines.machine import Machine
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 
 def as_computed(

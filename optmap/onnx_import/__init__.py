@@ -7,7 +7,7 @@ evaluated; weights are not loaded.
 
 from __future__ import annotations
 
-from optmap.lazy import exports
+from optmap.base.lazy import exports
 from optmap.onnx_import.model import ImportedModel as ImportedModel
 from optmap.onnx_import.model import import_model as import_model
 from optmap.onnx_import.model import workloads_yaml as workloads_yaml

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from optmap.errors import InputError
-from optmap.onnx_import.graph import Node, Value, present, sizes
+from optmap.base.errors import InputError
+from optmap.onnx_import.graph import GraphTensor, OperatorNode, present, sizes
 from optmap.onnx_import.operators import Made
-from optmap.onnx_import.products import Term, sum_of_products
+from optmap.onnx_import.products import ProductTerm, sum_of_products
 
 ELLIPSIS = "..."
 
 
-def einsum(node: Node) -> Made:
+def einsum(node: OperatorNode) -> Made:
     """An Einsum: letters, spaces, an ellipsis, and an output that may be left to the rule.
 
     Axes of extent 1 that are broadcast are left out of their operand. A letter that an operand has
@@ -30,11 +30,11 @@ def einsum(node: Node) -> Made:
     hidden = max((len(shape) - len(_letters(term)) for term, shape in zip(terms, shapes, strict=True)), default=0)
     names = [_expand(node, term, len(shape), hidden) for term, shape in zip(terms, shapes, strict=True)]
     result = _result(node, output, names, hidden)
-    made = [Term(value=value, indices=indices) for value, indices in zip(operands, names, strict=True)]
+    made = [ProductTerm(value=value, indices=indices) for value, indices in zip(operands, names, strict=True)]
     return sum_of_products(node, made, result, [_tensor(number, operands) for number in range(len(operands))])
 
 
-def _equation(node: Node) -> tuple[list[str], str | None]:
+def _equation(node: OperatorNode) -> tuple[list[str], str | None]:
     text = node.attributes.get("equation")
     if not isinstance(text, str):
         raise InputError(f"{node.label}: it has no equation; the model is incomplete, export it again")
@@ -51,7 +51,7 @@ def _letters(term: str) -> str:
     return term.replace(ELLIPSIS, "")
 
 
-def _expand(node: Node, term: str, rank: int, hidden: int) -> tuple[str, ...]:
+def _expand(node: OperatorNode, term: str, rank: int, hidden: int) -> tuple[str, ...]:
     """One dim per axis: letters, and `e0`, `e1` … for the axes of the ellipsis, aligned at the right."""
     missing = rank - len(_letters(term))
     if missing < 0 or (missing > 0 and ELLIPSIS not in term):
@@ -60,7 +60,7 @@ def _expand(node: Node, term: str, rank: int, hidden: int) -> tuple[str, ...]:
     return (*before, *(f"e{axis}" for axis in range(hidden - missing, hidden)), *after)
 
 
-def _result(node: Node, output: str | None, names: list[tuple[str, ...]], hidden: int) -> tuple[str, ...]:
+def _result(node: OperatorNode, output: str | None, names: list[tuple[str, ...]], hidden: int) -> tuple[str, ...]:
     """Dims of the output; without an arrow the ellipsis, then every letter that occurs once, sorted."""
     axes = tuple(f"e{axis}" for axis in range(hidden))
     written = Counter(dim for operand in names for dim in operand)
@@ -74,7 +74,7 @@ def _result(node: Node, output: str | None, names: list[tuple[str, ...]], hidden
     return result
 
 
-def _tensor(number: int, operands: list[Value]) -> str:
+def _tensor(number: int, operands: list[GraphTensor]) -> str:
     """A, B, C … in order; a tensor that is read twice has one name, because it is one memory."""
     first = next(place for place, value in enumerate(operands) if value.name == operands[number].name)
     return chr(ord("A") + first) if first < 14 else f"T{first}"

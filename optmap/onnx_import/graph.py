@@ -9,11 +9,11 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from optmap.errors import InputError
-from optmap.extras import install
+from optmap.base.errors import InputError
+from optmap.base.extras import install
 from optmap.onnx_import.order import put_in_order
 from optmap.onnx_import.shapes import STANDARD, with_computed_shapes
-from optmap.problem.workload import LARGEST_EXTENT
+from optmap.workloads.workload import LARGEST_EXTENT
 
 FOLLOWS_SHAPES = 14
 """Operator set from which on shape inference follows shapes that are computed in the graph."""
@@ -24,7 +24,7 @@ Attribute = int | float | str | tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Digit:
+class IndexDigit:
     """One digit of the index along an axis, which is a mixed-radix number."""
 
     extent: int
@@ -33,12 +33,12 @@ class Digit:
     """Whether the element is the same for all of them."""
 
 
-Digits = tuple[Digit, ...]
+Digits = tuple[IndexDigit, ...]
 """Slowest digit first; none for an axis of extent 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class GraphTensor:
     """A tensor of the graph."""
 
     name: str
@@ -59,18 +59,18 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class OperatorNode:
     """One operator of the graph."""
 
     operator: str
     """Operator type, with its domain in front unless it is a standard one."""
     name: str
     """Name of the node, or of its first output if it has none."""
-    inputs: tuple[Value | None, ...]
+    inputs: tuple[GraphTensor | None, ...]
     """In the order of the operator; None where an optional one is left out."""
-    outputs: tuple[Value, ...]
+    outputs: tuple[GraphTensor, ...]
     attributes: Mapping[str, Attribute]
-    inner: tuple[Node, ...] = ()
+    inner: tuple[OperatorNode, ...] = ()
     """Nodes of the bodies of a control-flow operator."""
 
     @property
@@ -79,7 +79,7 @@ class Node:
         return f"{self.operator} {self.name!r}"
 
 
-def read_graph(path: Path, dims: Mapping[str, int]) -> tuple[Node, ...]:
+def read_graph(path: Path, dims: Mapping[str, int]) -> tuple[OperatorNode, ...]:
     """The nodes of a model, each after those that it reads; functions of the model inlined, shapes inferred.
 
     Args:
@@ -208,22 +208,22 @@ def _check_consistency(onnx: Any, model: Any) -> None:
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
 
 
-def _nodes(onnx: Any, graph: Any, outer: Mapping[str, Value]) -> tuple[Node, ...]:
+def _nodes(onnx: Any, graph: Any, outer: Mapping[str, GraphTensor]) -> tuple[OperatorNode, ...]:
     values = {**outer, **_values(onnx, graph)}
     return tuple(_node(onnx, node, values) for node in graph.node)
 
 
-def _values(onnx: Any, graph: Any) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+def _values(onnx: Any, graph: Any) -> dict[str, GraphTensor]:
+    found: dict[str, GraphTensor] = {}
     for info in (*graph.input, *graph.value_info, *graph.output):
         if info.type.HasField("tensor_type"):
             tensor = info.type.tensor_type
             shape = tuple(_size(dim) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
-            found[info.name] = Value(name=info.name, shape=shape, bits=_element_bits(onnx, tensor.elem_type))
+            found[info.name] = GraphTensor(name=info.name, shape=shape, bits=_element_bits(onnx, tensor.elem_type))
     for weight in graph.initializer:
         bits = _element_bits(onnx, weight.data_type)
         numbers = _numbers(onnx, weight)
-        found[weight.name] = Value(name=weight.name, shape=tuple(weight.dims), bits=bits, numbers=numbers)
+        found[weight.name] = GraphTensor(name=weight.name, shape=tuple(weight.dims), bits=bits, numbers=numbers)
     for node in graph.node:
         if node.op_type == "Constant" and node.domain in STANDARD and node.output[0] in found:
             read = {attribute.name: attribute for attribute in node.attribute}
@@ -253,12 +253,12 @@ def _element_bits(onnx: Any, kind: int) -> int:
     return wide.get(name) or (int(digits[0]) if digits else 32)
 
 
-def _node(onnx: Any, node: Any, values: Mapping[str, Value]) -> Node:
+def _node(onnx: Any, node: Any, values: Mapping[str, GraphTensor]) -> OperatorNode:
     standard = node.domain in STANDARD
     bodies = [attribute.g for attribute in node.attribute if attribute.type == attribute.GRAPH]
     bodies += [body for attribute in node.attribute for body in attribute.graphs]
     outputs = tuple(_value(values, name) for name in node.output if name)
-    return Node(
+    return OperatorNode(
         operator=node.op_type if standard else f"{node.domain}.{node.op_type}",
         name=node.name or (outputs[0].name if outputs else node.op_type),
         inputs=tuple(_value(values, name) if name else None for name in node.input),
@@ -268,8 +268,8 @@ def _node(onnx: Any, node: Any, values: Mapping[str, Value]) -> Node:
     )
 
 
-def _value(values: Mapping[str, Value], name: str) -> Value:
-    return values.get(name) or Value(name=name, shape=None, bits=32)
+def _value(values: Mapping[str, GraphTensor], name: str) -> GraphTensor:
+    return values.get(name) or GraphTensor(name=name, shape=None, bits=32)
 
 
 def _attribute(onnx: Any, attribute: Any) -> tuple[str, Attribute]:
@@ -286,7 +286,7 @@ def _attribute(onnx: Any, attribute: Any) -> tuple[str, Attribute]:
     return attribute.name, read
 
 
-def sizes(node: Node, value: Value | None, what: str) -> tuple[int, ...]:
+def sizes(node: OperatorNode, value: GraphTensor | None, what: str) -> tuple[int, ...]:
     """The extents of an input or output of a node.
 
     Raises:
@@ -302,7 +302,7 @@ def sizes(node: Node, value: Value | None, what: str) -> tuple[int, ...]:
     return tuple(_known(node, value, what, axis, size) for axis, size in enumerate(value.shape))
 
 
-def _known(node: Node, value: Value, what: str, axis: int, size: int | str) -> int:
+def _known(node: OperatorNode, value: GraphTensor, what: str, axis: int, size: int | str) -> int:
     if isinstance(size, str):
         dim = f" ({size})" if size else ""
         raise InputError(
@@ -312,7 +312,7 @@ def _known(node: Node, value: Value, what: str, axis: int, size: int | str) -> i
     return size
 
 
-def integers(node: Node, name: str, count: int, default: int) -> tuple[int, ...]:
+def integers(node: OperatorNode, name: str, count: int, default: int) -> tuple[int, ...]:
     """A list attribute such as `strides`, or `count` times its default.
 
     Raises:
@@ -326,7 +326,7 @@ def integers(node: Node, name: str, count: int, default: int) -> tuple[int, ...]
     return found
 
 
-def integer(node: Node, name: str, default: int) -> int:
+def integer(node: OperatorNode, name: str, default: int) -> int:
     """A whole-number attribute such as `group`.
 
     Raises:
@@ -338,6 +338,6 @@ def integer(node: Node, name: str, default: int) -> int:
     return found
 
 
-def present(values: Iterable[Value | None]) -> list[Value]:
+def present(values: Iterable[GraphTensor | None]) -> list[GraphTensor]:
     """The values that are there."""
     return [value for value in values if value is not None]

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.base.shown import Shown
+from optmap.files.yaml12 import dump_yaml
 from optmap.onnx_import.einsum import einsum
-from optmap.onnx_import.graph import Node, read_graph
+from optmap.onnx_import.graph import OperatorNode, read_graph
 from optmap.onnx_import.operators import Made, convolution, is_empty, transposed_convolution
 from optmap.onnx_import.products import general_product, product
 from optmap.onnx_import.repeats import is_repeated, with_repeats
 from optmap.onnx_import.skipped import COPIES, EMPTY, MOVES, REASONS, Skipped, merged, moved_elements, reason_of
-from optmap.problem import Workload
-from optmap.problem.io.yaml12 import dump_yaml
-from optmap.shown import Shown
+from optmap.workloads.workload import Workload
 
-MAKERS: dict[str, Callable[[Node], Made]] = {
+MAKERS: dict[str, Callable[[OperatorNode], Made]] = {
     "Conv": convolution,
     "ConvTranspose": transposed_convolution,
     "Einsum": einsum,
@@ -77,12 +77,12 @@ def import_model(path: str | Path, dims: Mapping[str, int] | None = None) -> Imp
     return ImportedModel(source=path.name, workloads=_counted(found), skipped=merged(skipped))
 
 
-def _copies(node: Node) -> bool:
+def _copies(node: OperatorNode) -> bool:
     """Whether a node makes copies that its readers see through."""
     return any(is_repeated(value.axes) for value in node.outputs) and REASONS.get(node.operator) == MOVES
 
 
-def _made(node: Node, path: Path) -> Made | None:
+def _made(node: OperatorNode, path: Path) -> Made | None:
     if node.operator not in MAKERS or is_empty(node):
         return None
     try:

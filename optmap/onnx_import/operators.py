@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from optmap.errors import InputError
-from optmap.onnx_import.graph import Node, Value, integer, integers, sizes
-from optmap.problem import Workload, parse_workload
-from optmap.problem.workload import bytes_of
+from optmap.base.errors import InputError
+from optmap.onnx_import.graph import GraphTensor, OperatorNode, integer, integers, sizes
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload, bytes_of
 
 SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
 """Names of the output positions by number of spatial axes."""
@@ -42,7 +42,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operand:
+class StatementOperand:
     """A tensor of a statement that is being written."""
 
     name: str
@@ -71,7 +71,9 @@ class Channels:
         return (*(dim for dim in ("g",) if dim in self.extents), *order)
 
 
-def statement(node: Node, output: Operand, inputs: Sequence[Operand], extents: Mapping[str, int]) -> Workload:
+def statement(
+    node: OperatorNode, output: StatementOperand, inputs: Sequence[StatementOperand], extents: Mapping[str, int]
+) -> Workload:
     """The workload of a statement; its outputs begin empty, as those of a node do.
 
     Raises:
@@ -85,7 +87,7 @@ def statement(node: Node, output: Operand, inputs: Sequence[Operand], extents: M
         raise InputError(f"{node.label}: {error}") from error
 
 
-def convolution(node: Node) -> Made:
+def convolution(node: OperatorNode) -> Made:
     """A Conv of one to three spatial axes, with stride, dilation and groups.
 
     Depthwise convolutions (as many groups as channels) lose the reduction over channels.
@@ -103,17 +105,17 @@ def convolution(node: Node) -> Made:
     windows = _windows(node, kernel[2:], out[2:], _padded(node, image[2:], kernel[2:], out[2:]), image[2:])
     workload = statement(
         node,
-        Operand(name="Out", subscripts=(*channels.output, *SPATIAL[count]), bits=node.outputs[0].bits),
+        StatementOperand(name="Out", subscripts=(*channels.output, *SPATIAL[count]), bits=node.outputs[0].bits),
         [
-            Operand(name="In", subscripts=(*channels.image, *windows), bits=x.bits),
-            Operand(name="Ker", subscripts=(*channels.filters("k", "c"), *TAPS[count]), bits=w.bits),
+            StatementOperand(name="In", subscripts=(*channels.image, *windows), bits=x.bits),
+            StatementOperand(name="Ker", subscripts=(*channels.filters("k", "c"), *TAPS[count]), bits=w.bits),
         ],
         {**channels.extents, **_positions(kernel[2:], out[2:])},
     )
     return Made(workload=workload, extras=bias_of(node, 2))
 
 
-def transposed_convolution(node: Node) -> Made:
+def transposed_convolution(node: OperatorNode) -> Made:
     """A ConvTranspose: every input point adds a filter to a window of the output.
 
     The windows belong to the output here, `Out[n,k,2*h+r,2*w+s] = In[n,c,h,w] * Ker[c,k,r,s]`;
@@ -132,23 +134,23 @@ def transposed_convolution(node: Node) -> Made:
     windows = _windows(node, kernel[2:], image[2:], _cropped(node, image[2:], kernel[2:], out[2:]), out[2:])
     workload = statement(
         node,
-        Operand(name="Out", subscripts=(*channels.output, *windows), bits=node.outputs[0].bits),
+        StatementOperand(name="Out", subscripts=(*channels.output, *windows), bits=node.outputs[0].bits),
         [
-            Operand(name="In", subscripts=(*channels.image, *SPATIAL[count]), bits=x.bits),
-            Operand(name="Ker", subscripts=(*channels.filters("c", "k"), *TAPS[count]), bits=w.bits),
+            StatementOperand(name="In", subscripts=(*channels.image, *SPATIAL[count]), bits=x.bits),
+            StatementOperand(name="Ker", subscripts=(*channels.filters("c", "k"), *TAPS[count]), bits=w.bits),
         ],
         {**channels.extents, **_positions(kernel[2:], image[2:])},
     )
     return Made(workload=workload, extras=bias_of(node, 2))
 
 
-def is_empty(node: Node) -> bool:
+def is_empty(node: OperatorNode) -> bool:
     """Whether an input or output has extent 0, so that nothing is computed."""
     values = [value for value in (*node.inputs, *node.outputs) if value is not None]
     return any(0 in (value.shape or ()) for value in values)
 
 
-def check(node: Node, holds: bool, problem: str) -> None:
+def check(node: OperatorNode, holds: bool, problem: str) -> None:
     """Refuse a node that contradicts itself.
 
     Raises:
@@ -158,7 +160,7 @@ def check(node: Node, holds: bool, problem: str) -> None:
         raise InputError(f"{node.label}: {problem}; the model contradicts itself, export it again")
 
 
-def operands_of(node: Node) -> tuple[Value, Value]:
+def operands_of(node: OperatorNode) -> tuple[GraphTensor, GraphTensor]:
     """The two inputs that are multiplied.
 
     Raises:
@@ -170,7 +172,7 @@ def operands_of(node: Node) -> tuple[Value, Value]:
     return first, second
 
 
-def _convolution_shapes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def _convolution_shapes(node: OperatorNode) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     x, w = operands_of(node)
     image, kernel = sizes(node, x, "input X"), sizes(node, w, "weights W")
     out = sizes(node, node.outputs[0], "output Y")
@@ -179,7 +181,7 @@ def _convolution_shapes(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], t
     return image, kernel, out
 
 
-def _check_outputs(node: Node, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> None:
+def _check_outputs(node: OperatorNode, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> None:
     """The extents that shape inference found against the formula of the ONNX operator."""
     count = len(image)
     strides, dilations = integers(node, "strides", count, 1), integers(node, "dilations", count, 1)
@@ -194,7 +196,7 @@ def _check_outputs(node: Node, image: Sequence[int], taps: Sequence[int], out: S
         check(node, out[axis] == wanted, f"output extent {out[axis]} of spatial axis {axis}, {wanted} expected")
 
 
-def _groups(node: Node) -> int:
+def _groups(node: OperatorNode) -> int:
     groups = integer(node, "group", 1)
     check(node, groups >= 1, f"group is {groups}")
     return groups
@@ -216,7 +218,7 @@ def _positions(taps: Sequence[int], points: Sequence[int]) -> dict[str, int]:
 
 
 def _windows(
-    node: Node, taps: Sequence[int], points: Sequence[int], starts: Sequence[int], lengths: Sequence[int]
+    node: OperatorNode, taps: Sequence[int], points: Sequence[int], starts: Sequence[int], lengths: Sequence[int]
 ) -> tuple[str, ...]:
     """The subscripts of padded tensors: their elements are `starts` to `starts + lengths - 1`."""
     count = len(taps)
@@ -230,7 +232,7 @@ def _windows(
     return tuple(windows)
 
 
-def _padded(node: Node, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> tuple[int, ...]:
+def _padded(node: OperatorNode, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> tuple[int, ...]:
     """Padding before the image, per spatial axis; an automatic one is split evenly, the odd element last or first."""
     count = len(image)
     strides, dilations = integers(node, "strides", count, 1), integers(node, "dilations", count, 1)
@@ -244,7 +246,7 @@ def _padded(node: Node, image: Sequence[int], taps: Sequence[int], out: Sequence
     return tuple(total // 2 if mode == "SAME_UPPER" else -(-total // 2) for total in missing)
 
 
-def _cropped(node: Node, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> tuple[int, ...]:
+def _cropped(node: OperatorNode, image: Sequence[int], taps: Sequence[int], out: Sequence[int]) -> tuple[int, ...]:
     """What a transposed convolution leaves out before its output, per spatial axis."""
     count = len(image)
     mode = node.attributes.get("auto_pad") or "NOTSET"
@@ -266,7 +268,7 @@ def _term(coefficient: int, dim: str) -> str:
     return dim if coefficient == 1 else f"{coefficient}*{dim}"
 
 
-def bias_of(node: Node, place: int) -> tuple[Extra, ...]:
+def bias_of(node: OperatorNode, place: int) -> tuple[Extra, ...]:
     """The input that is added to the outputs, if there is one, as something beside the workload."""
     value = node.inputs[place] if len(node.inputs) > place else None
     if value is None:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 Key = TypeVar("Key", bound=Hashable)
 SHOWN = 12

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from optmap.errors import InputError
-from optmap.onnx_import.graph import Digit, Digits, Node, Value, integer, sizes
-from optmap.onnx_import.operators import Made, Operand, bias_of, check, operands_of, statement
+from optmap.base.errors import InputError
+from optmap.onnx_import.graph import Digits, GraphTensor, IndexDigit, OperatorNode, integer, sizes
+from optmap.onnx_import.operators import Made, StatementOperand, bias_of, check, operands_of, statement
 from optmap.onnx_import.repeats import digits_of, extent_of, refined, single
 
 Reads = tuple[bool, ...]
@@ -30,16 +30,16 @@ MERGED: dict[Reads, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class ProductTerm:
     """One operand of a sum of products."""
 
-    value: Value
+    value: GraphTensor
     indices: tuple[str, ...]
     """Of each axis; one that is there twice is the diagonal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class IndexPart:
     """Some digits of one index."""
 
     index: str
@@ -47,7 +47,7 @@ class Part:
     reads: Reads
 
 
-def product(node: Node) -> Made:
+def product(node: OperatorNode) -> Made:
     """A MatMul with NumPy's rules: batch axes in front are broadcast, vectors get an axis of 1.
 
     Batch axes that the same operands have are one dim, and those of one operand alone belong to
@@ -64,13 +64,13 @@ def product(node: Node) -> Made:
     rank = max(len(left), len(right)) - 2
     batch = tuple(f"batch {axis}" for axis in range(rank))
     terms = (
-        Term(value=a, indices=(*batch[rank - len(left[:-2]) :], *("i",)[: len(left) - 1], "k")),
-        Term(value=b, indices=(*batch[rank - len(right[:-2]) :], "k", *("j",)[: len(right) - 1])),
+        ProductTerm(value=a, indices=(*batch[rank - len(left[:-2]) :], *("i",)[: len(left) - 1], "k")),
+        ProductTerm(value=b, indices=(*batch[rank - len(right[:-2]) :], "k", *("j",)[: len(right) - 1])),
     )
     return _of_matrices(node, terms, (*batch, "i", "j"), ("ik", "kj"))
 
 
-def general_product(node: Node) -> Made:
+def general_product(node: OperatorNode) -> Made:
     """A Gemm: a matrix product with either operand transposed, plus an optional third operand.
 
     Outputs begin empty all the same: the third operand is a vector as good as always, and as many words as the
@@ -85,11 +85,13 @@ def general_product(node: Node) -> Made:
     orders = "ki" if integer(node, "transA", 0) else "ik", "jk" if integer(node, "transB", 0) else "kj"
     inner = left[orders[0].index("k")], right[orders[1].index("k")]
     check(node, inner[0] == inner[1], f"the inner extents of {left} and {right} differ")
-    terms = (Term(value=a, indices=tuple(orders[0])), Term(value=b, indices=tuple(orders[1])))
+    terms = (ProductTerm(value=a, indices=tuple(orders[0])), ProductTerm(value=b, indices=tuple(orders[1])))
     return replace(_of_matrices(node, terms, ("i", "j"), orders), extras=bias_of(node, 2))
 
 
-def sum_of_products(node: Node, terms: Sequence[Term], result: Sequence[str], names: Sequence[str]) -> Made:
+def sum_of_products(
+    node: OperatorNode, terms: Sequence[ProductTerm], result: Sequence[str], names: Sequence[str]
+) -> Made:
     """A workload whose dims are the indices; one of whose values an operand has copies is cut into several.
 
     Args:
@@ -104,15 +106,17 @@ def sum_of_products(node: Node, terms: Sequence[Term], result: Sequence[str], na
     parts = _parts(node, terms, result)
     dims = {index: _dims_of(index, [part for part in parts if part.index == index]) for index in _indices(terms)}
     inputs = [
-        Operand(name=name, subscripts=_read(dims, term.indices, place), bits=term.value.bits)
+        StatementOperand(name=name, subscripts=_read(dims, term.indices, place), bits=term.value.bits)
         for place, (name, term) in enumerate(zip(names, terms, strict=True))
     ]
-    out = Operand(name="Out", subscripts=_read(dims, result, -1), bits=node.outputs[0].bits)
+    out = StatementOperand(name="Out", subscripts=_read(dims, result, -1), bits=node.outputs[0].bits)
     extents = {name: part.extent for own in dims.values() for name, part in own}
     return Made(workload=statement(node, out, inputs, extents))
 
 
-def _of_matrices(node: Node, terms: tuple[Term, Term], result: Sequence[str], orders: tuple[str, str]) -> Made:
+def _of_matrices(
+    node: OperatorNode, terms: tuple[ProductTerm, ProductTerm], result: Sequence[str], orders: tuple[str, str]
+) -> Made:
     """A workload with a dim for all digits that the same operands have: `C[b,i,j] = A[b,i,k] * B[b,k,j]`."""
     extents = dict.fromkeys(MERGED.values(), 1)
     for part in _parts(node, terms, result):
@@ -123,14 +127,14 @@ def _of_matrices(node: Node, terms: tuple[Term, Term], result: Sequence[str], or
     names = ("A", "A") if a.name == b.name else ("A", "B")
     outside = [dim for dim in "ob" if dim in kept]
     inputs = [
-        Operand(name=name, subscripts=tuple(d for d in ("b", own, *order) if d in kept), bits=value.bits)
+        StatementOperand(name=name, subscripts=tuple(d for d in ("b", own, *order) if d in kept), bits=value.bits)
         for name, value, own, order in zip(names, (a, b), "pq", orders, strict=True)
     ]
-    out = Operand(name="C", subscripts=(*outside, "i", "j"), bits=node.outputs[0].bits)
+    out = StatementOperand(name="C", subscripts=(*outside, "i", "j"), bits=node.outputs[0].bits)
     return Made(workload=statement(node, out, inputs, {dim: extents[dim] for dim in "obijpqk" if dim in kept}))
 
 
-def _parts(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Part]:
+def _parts(node: OperatorNode, terms: Sequence[ProductTerm], result: Sequence[str]) -> list[IndexPart]:
     """The digits of all indices, in order; copies are not seen where the digits do not fit together.
 
     Nor in a tensor that is read twice: the same digits would be other dims each time.
@@ -143,8 +147,8 @@ def _parts(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Par
     return found or []
 
 
-def _cut(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Part] | None:
-    found: list[Part] = []
+def _cut(node: OperatorNode, terms: Sequence[ProductTerm], result: Sequence[str]) -> list[IndexPart] | None:
+    found: list[IndexPart] = []
     for index in _indices(terms):
         axes = [[digits for own, digits in _axes_of(term) if own == index] for term in terms]
         extent = max(extent_of(digits) for own in axes for digits in own)
@@ -152,7 +156,7 @@ def _cut(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Part]
             if extent_of(digits) not in (1, extent):
                 raise InputError(f"{node.label}: {index} has extents {extent_of(digits)} and {extent}")
         if extent == 1:
-            found.append(Part(index=index, extent=1, reads=(*(bool(own) for own in axes), index in result)))
+            found.append(IndexPart(index=index, extent=1, reads=(*(bool(own) for own in axes), index in result)))
             continue
         full = [[digits or single(extent, repeated=True) for digits in own] for own in axes]
         same = refined([digits for own in full for digits in own])
@@ -162,37 +166,37 @@ def _cut(node: Node, terms: Sequence[Term], result: Sequence[str]) -> list[Part]
     return found
 
 
-def _merged_parts(index: str, same: Sequence[Digits], counts: Sequence[int], *, written: bool) -> list[Part]:
+def _merged_parts(index: str, same: Sequence[Digits], counts: Sequence[int], *, written: bool) -> list[IndexPart]:
     """The common digits of an index; neighbours that the same operands have are one."""
-    found: list[Part] = []
+    found: list[IndexPart] = []
     for digits in zip(*same, strict=True):
         reads = (*_has(digits, counts), written)
         if found and found[-1].reads == reads:
             found[-1] = replace(found[-1], extent=found[-1].extent * digits[0].extent)
         else:
-            found.append(Part(index=index, extent=digits[0].extent, reads=reads))
+            found.append(IndexPart(index=index, extent=digits[0].extent, reads=reads))
     return found
 
 
-def _has(digits: Sequence[Digit], counts: Sequence[int]) -> tuple[bool, ...]:
+def _has(digits: Sequence[IndexDigit], counts: Sequence[int]) -> tuple[bool, ...]:
     """Per operand whether it has a digit, given the digits of its axes, of which it may have several or none."""
     ends = list(accumulate(counts, initial=0))
     return tuple(any(not digit.repeated for digit in digits[low:high]) for low, high in pairwise(ends))
 
 
-def _axes_of(term: Term) -> Iterable[tuple[str, Digits]]:
+def _axes_of(term: ProductTerm) -> Iterable[tuple[str, Digits]]:
     return zip(term.indices, digits_of(term.value) or (), strict=True)
 
 
-def _indices(terms: Sequence[Term]) -> list[str]:
+def _indices(terms: Sequence[ProductTerm]) -> list[str]:
     return list(dict.fromkeys(index for term in terms for index in term.indices))
 
 
-def _dims_of(index: str, parts: Sequence[Part]) -> list[tuple[str, Part]]:
+def _dims_of(index: str, parts: Sequence[IndexPart]) -> list[tuple[str, IndexPart]]:
     if len(parts) == 1:
         return [(index, parts[0])]
     return [(f"{index}_{number}", part) for number, part in enumerate(parts)]
 
 
-def _read(dims: dict[str, list[tuple[str, Part]]], indices: Sequence[str], place: int) -> tuple[str, ...]:
+def _read(dims: dict[str, list[tuple[str, IndexPart]]], indices: Sequence[str], place: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for index in indices for name, part in dims[index] if part.reads[place]))

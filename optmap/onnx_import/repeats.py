@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 from math import prod
 
-from optmap.onnx_import.graph import Digit, Digits, Node, Value, present
+from optmap.onnx_import.graph import Digits, GraphTensor, IndexDigit, OperatorNode, present
 from optmap.onnx_import.skipped import ELEMENTWISE, REASONS
 
 Axes = tuple[Digits, ...]
@@ -20,7 +20,7 @@ OTHERWISE = ("CastLike", "Dropout", "DequantizeLinear", "DynamicQuantizeLinear",
 """Elementwise operators that may give equal elements different values, or whose operands are not broadcast."""
 
 
-def with_repeats(nodes: Iterable[Node]) -> tuple[Node, ...]:
+def with_repeats(nodes: Iterable[OperatorNode]) -> tuple[OperatorNode, ...]:
     """The nodes with the repeated digits of every value that has some; nodes come after those that they read."""
     known: dict[str, Axes] = {}
     found = []
@@ -40,7 +40,7 @@ def is_repeated(axes: Axes | None) -> bool:
     return axes is not None and any(digit.repeated for digits in axes for digit in digits)
 
 
-def digits_of(value: Value, rank: int | None = None) -> Axes | None:
+def digits_of(value: GraphTensor, rank: int | None = None) -> Axes | None:
     """The digits of every axis, with leading axes of extent 1 up to a rank; None if an extent is unknown or 0."""
     sizes = known_sizes(value)
     if sizes is None:
@@ -49,7 +49,7 @@ def digits_of(value: Value, rank: int | None = None) -> Axes | None:
     return ((),) * ((rank or 0) - len(own)) + own
 
 
-def known_sizes(value: Value) -> tuple[int, ...] | None:
+def known_sizes(value: GraphTensor) -> tuple[int, ...] | None:
     """The extents of a value, None if one is unknown or 0."""
     sizes = tuple(size for size in value.shape or () if isinstance(size, int) and size > 0)
     return None if value.shape is None or len(sizes) < len(value.shape) else sizes
@@ -57,7 +57,7 @@ def known_sizes(value: Value) -> tuple[int, ...] | None:
 
 def single(extent: int, *, repeated: bool = False) -> Digits:
     """An axis whose index is one digit."""
-    return (Digit(extent=extent, repeated=repeated),) if extent > 1 else ()
+    return (IndexDigit(extent=extent, repeated=repeated),) if extent > 1 else ()
 
 
 def extent_of(digits: Digits) -> int:
@@ -77,7 +77,7 @@ def refined(parts: Sequence[Digits]) -> list[Digits] | None:
     return [_cut(digits, cuts) for digits in parts]
 
 
-def _seen(value: Value, known: dict[str, Axes]) -> Value:
+def _seen(value: GraphTensor, known: dict[str, Axes]) -> GraphTensor:
     return replace(value, axes=known[value.name]) if value.name in known else value
 
 
@@ -86,22 +86,22 @@ def _cuts(digits: Digits) -> list[int]:
 
 
 def _cut(digits: Digits, cuts: Sequence[int]) -> Digits:
-    found: list[Digit] = []
+    found: list[IndexDigit] = []
     place, end = len(digits), 1  # from the fastest digit on, and the product up to its end
     for low, high in pairwise(cuts):
         if high > end:
             place, end = place - 1, end * digits[place - 1].extent
-        found.append(Digit(extent=high // low, repeated=digits[place].repeated))
+        found.append(IndexDigit(extent=high // low, repeated=digits[place].repeated))
     return tuple(reversed(found))
 
 
-def _merged(digits: Iterable[Digit]) -> Digits:
+def _merged(digits: Iterable[IndexDigit]) -> Digits:
     """Neighbours of one kind as one digit."""
     runs = ((repeated, prod(d.extent for d in run)) for repeated, run in groupby(digits, key=lambda d: d.repeated))
-    return tuple(Digit(extent=extent, repeated=repeated) for repeated, extent in runs)
+    return tuple(IndexDigit(extent=extent, repeated=repeated) for repeated, extent in runs)
 
 
-def _followed(node: Node) -> Axes | None:
+def _followed(node: OperatorNode) -> Axes | None:
     """The digits of a node's only output from those of its inputs; None where they are not followed."""
     operands = present(node.inputs)
     if not operands or known_sizes(node.outputs[0]) is None or digits_of(operands[0]) is None:
@@ -112,19 +112,19 @@ def _followed(node: Node) -> Axes | None:
     return None if follow is None else follow(node)
 
 
-def _parts(node: Node) -> tuple[Axes, tuple[int, ...]]:
+def _parts(node: OperatorNode) -> tuple[Axes, tuple[int, ...]]:
     """The digits of the first input and the extents of the output, which `_followed` knows to be there."""
     return digits_of(present(node.inputs)[0]) or (), known_sizes(node.outputs[0]) or ()
 
 
-def _elementwise(node: Node) -> Axes | None:
+def _elementwise(node: OperatorNode) -> Axes | None:
     """An element is repeated where those of all operands are, which broadcast axes are."""
     if "axis" in node.attributes:  # before operator set 7 the place of an operand with fewer axes, not at the right
         return None
     return _joined([digits_of(value, len(node.outputs[0].shape or ())) for value in present(node.inputs)], node)
 
 
-def _joined(operands: Sequence[Axes | None], node: Node, alone: int | None = None) -> Axes | None:
+def _joined(operands: Sequence[Axes | None], node: OperatorNode, alone: int | None = None) -> Axes | None:
     """The digits of tensors that are combined element by element; one axis may be left alone, as each is its own."""
     _, out = _parts(node)
     if any(axes is None or len(axes) != len(out) for axes in operands):
@@ -148,10 +148,10 @@ def _alike(parts: Sequence[Digits]) -> Digits | None:
     if same is None:
         return None
     pairs = zip(*same, strict=True)
-    return _merged(Digit(extent=d[0].extent, repeated=all(each.repeated for each in d)) for d in pairs)
+    return _merged(IndexDigit(extent=d[0].extent, repeated=all(each.repeated for each in d)) for d in pairs)
 
 
-def _expand(node: Node) -> Axes | None:
+def _expand(node: OperatorNode) -> Axes | None:
     """New axes and those of extent 1 repeat what is there."""
     axes, out = _parts(node)
     inner = ((),) * (len(out) - len(axes)) + axes
@@ -161,7 +161,7 @@ def _expand(node: Node) -> Axes | None:
     return found if [extent_of(digits) for digits in found] == list(out) else None
 
 
-def _tile(node: Node) -> Axes | None:
+def _tile(node: OperatorNode) -> Axes | None:
     axes, out = _parts(node)
     if len(axes) != len(out) or any(size % extent_of(digits) for digits, size in zip(axes, out, strict=True)):
         return None
@@ -169,7 +169,7 @@ def _tile(node: Node) -> Axes | None:
     return tuple(_merged((*single(n, repeated=True), *digits)) for n, digits in zip(copies, axes, strict=True))
 
 
-def _reshape(node: Node) -> Axes | None:
+def _reshape(node: OperatorNode) -> Axes | None:
     """The same elements in the same order, their digits cut anew where the new axes end."""
     axes, out = _parts(node)
     rest = list(_merged(digit for digits in axes for digit in digits))
@@ -177,7 +177,7 @@ def _reshape(node: Node) -> Axes | None:
         return None
     found: list[Digits] = []
     for extent in out:
-        held: list[Digit] = []
+        held: list[IndexDigit] = []
         missing = extent
         while missing > 1:
             digit = rest.pop(0)
@@ -192,7 +192,7 @@ def _reshape(node: Node) -> Axes | None:
     return tuple(found)
 
 
-def _transpose(node: Node) -> Axes | None:
+def _transpose(node: OperatorNode) -> Axes | None:
     axes, out = _parts(node)
     order = node.attributes.get("perm")
     order = order if isinstance(order, tuple) else tuple(reversed(range(len(axes))))
@@ -201,7 +201,7 @@ def _transpose(node: Node) -> Axes | None:
     return tuple(axes[place] for place in order)
 
 
-def _sliced(node: Node) -> Axes | None:
+def _sliced(node: OperatorNode) -> Axes | None:
     """Axes that are cut have elements of their own; the others are as they were, or turned around."""
     axes, out = _parts(node)
     if len(axes) != len(out):
@@ -210,7 +210,7 @@ def _sliced(node: Node) -> Axes | None:
     return tuple(digits if extent_of(digits) == extent else single(extent) for digits, extent in pairs)
 
 
-def _concat(node: Node) -> Axes | None:
+def _concat(node: OperatorNode) -> Axes | None:
     """Side by side: of pieces that are there several times, or hold copies alike, the axis has copies, too."""
     operands = present(node.inputs)
     _, out = _parts(node)
@@ -227,7 +227,7 @@ def _concat(node: Node) -> Axes | None:
     return joined if inner is None else (*joined[:axis], _merged((*outer, *inner)), *joined[axis + 1 :])
 
 
-def _gather(node: Node) -> Axes | None:
+def _gather(node: OperatorNode) -> Axes | None:
     """Elements at constant places."""
     axes, out = _parts(node)
     places = node.inputs[1] if len(node.inputs) > 1 else None
@@ -252,7 +252,7 @@ def _taken(places: Sequence[int], digits: Digits) -> Digits | None:
     return _merged((*single(outer, repeated=True), *digits, *single(inner, repeated=True)))
 
 
-FOLLOWED: dict[str, Callable[[Node], Axes | None]] = {
+FOLLOWED: dict[str, Callable[[OperatorNode], Axes | None]] = {
     "Concat": _concat,
     "Expand": _expand,
     "Flatten": _reshape,

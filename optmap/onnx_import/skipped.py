@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from optmap.onnx_import.graph import Node, present
-from optmap.texts import several
+from optmap.base.texts import several
+from optmap.onnx_import.graph import OperatorNode, present
 
 ELEMENTWISE = "elementwise: every word is used once, so no tile can save traffic"
 MOVES = "moves or renames data: no arithmetic whose operands could be used again"
@@ -75,7 +75,7 @@ class Skipped:
         return f"{self.count} x {self.operator} ({moved}): {self.reason}"
 
 
-def reason_of(node: Node) -> str:
+def reason_of(node: OperatorNode) -> str:
     """Why a node is no workload."""
     reason = REASONS.get(node.operator, UNKNOWN)
     if not node.inner:
@@ -85,7 +85,7 @@ def reason_of(node: Node) -> str:
     return f"{reason}; not counted in it: {listed}"
 
 
-def _all(nodes: Iterable[Node]) -> list[Node]:
+def _all(nodes: Iterable[OperatorNode]) -> list[OperatorNode]:
     return [found for node in nodes for found in (node, *_all(node.inner))]
 
 
@@ -109,6 +109,6 @@ def _total(sizes: Iterable[int | None]) -> int | None:
     return total
 
 
-def moved_elements(node: Node) -> int | None:
+def moved_elements(node: OperatorNode) -> int | None:
     """Elements of all inputs and outputs of a node."""
     return _total(value.elements for value in present((*node.inputs, *node.outputs)))

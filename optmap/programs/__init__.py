@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmap.lazy import exports
+from optmap.base.lazy import exports
 
 __getattr__, __dir__ = exports(
     __name__,

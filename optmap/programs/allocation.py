@@ -33,15 +33,15 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Merit
-from optmap.problem.policy import Policy
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest import MemoryNest, Nest
 from optmap.programs.allocation_costs import Curve, add_energy, add_ports
-from optmap.programs.allocation_frame import Frame, add_rooms, new_frame
-from optmap.programs.allocation_layout import Kind, Layout, layout_of
+from optmap.programs.allocation_frame import AllocationModel, add_rooms, new_frame
+from optmap.programs.allocation_layout import StageKind, StageLayout, layout_of
 from optmap.programs.allocation_traffic import add_traffic
 from optmap.programs.program import Form, Program, Sense, Variable
+from optmap.questions.options import Merit
+from optmap.questions.policy import Policy
 
 POINTS = (*(-n / 4 for n in range(13)), -3.5, -4, -5, -6, -7, -8, -10, -12, -15, -18)
 """Logs, relative to the objective or to a full room or port, at which tangents are there from the start."""
@@ -58,7 +58,7 @@ class Allocation:
     """Value of the objective that the model's objective is relative to."""
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> StageLayout:
         """Chains of divisors."""
         return layout_of(self.fabric, self.counting)
 
@@ -162,7 +162,7 @@ def _tangents(model: Any, curves: list[Curve]) -> None:
 
 def _read_back(made: Allocation, values: Mapping[str, float]) -> Nest:
     layout, fabric = made.layout, made.fabric
-    frame = Frame(layout=layout, model=made.built[0], classes=_classes(made))
+    frame = AllocationModel(layout=layout, model=made.built[0], classes=_classes(made))
     trips = {(dim, stage): 1 for dim in range(len(fabric.dims)) for stage in range(len(layout.stages))}
     for dim, chain in layout.chains.items():
         before = 1
@@ -179,14 +179,15 @@ def _read_back(made: Allocation, values: Mapping[str, float]) -> Nest:
     for number in range(len(fabric.memories)):
         where = {stage.kind: n for n, stage in enumerate(layout.stages) if stage.memory == number}
         ways = {
-            kind: tuple(trips[d, where[kind]] if kind in where else 1 for d in range(len(fabric.dims))) for kind in Kind
+            kind: tuple(trips[d, where[kind]] if kind in where else 1 for d in range(len(fabric.dims)))
+            for kind in StageKind
         }
         order = _order(made, frame, values, number)
         memories.append(
             MemoryNest(
-                x=ways[Kind.X],
-                y=ways[Kind.Y],
-                temporal=tuple((d, ways[Kind.TIME][d]) for d in order if ways[Kind.TIME][d] > 1),
+                x=ways[StageKind.X],
+                y=ways[StageKind.Y],
+                temporal=tuple((d, ways[StageKind.TIME][d]) for d in order if ways[StageKind.TIME][d] > 1),
                 keeps=tuple(_keeps(frame, values, t, number) for t in range(len(fabric.operands))),
             )
         )
@@ -199,7 +200,7 @@ def _classes(made: Allocation) -> Any:
     return dataflow_classes(made.fabric.workload, concrete=True)
 
 
-def _order(made: Allocation, frame: Frame, values: Mapping[str, float], memory: int) -> tuple[int, ...]:
+def _order(made: Allocation, frame: AllocationModel, values: Mapping[str, float], memory: int) -> tuple[int, ...]:
     """All dims, outermost first, as the class of a memory has them, but where an order is asked for."""
     name = frame.names[memory]
     if memory == 0:
@@ -213,19 +214,21 @@ def _order(made: Allocation, frame: Frame, values: Mapping[str, float], memory: 
     return tuple(sorted(order, key=lambda dim: places.get(dim, gap)))
 
 
-def _keeps(frame: Frame, values: Mapping[str, float], operand: int, memory: int) -> bool:
+def _keeps(frame: AllocationModel, values: Mapping[str, float], operand: int, memory: int) -> bool:
     kept = frame.kept(operand, memory)
     return kept == 1.0 if isinstance(kept, float) else values.get(kept.name, 0.0) > 0.5
 
 
 def _chosen(made: Allocation, nest: Nest) -> Iterator[str]:
     layout, fabric = made.layout, made.fabric
-    frame = Frame(layout=layout, model=made.built[0], classes=_classes(made))
+    frame = AllocationModel(layout=layout, model=made.built[0], classes=_classes(made))
     for dim, chain in layout.chains.items():
         covered = 1
         for place, number in enumerate(chain.stages):
             stage, own = layout.stages[number], nest.memories[layout.stages[number].memory]
-            covered *= own.trips(dim) if stage.kind is Kind.TIME else (own.x if stage.kind is Kind.X else own.y)[dim]
+            covered *= (
+                own.trips(dim) if stage.kind is StageKind.TIME else (own.x if stage.kind is StageKind.X else own.y)[dim]
+            )
             if place + 1 < len(chain.stages) and len(chain.layers[place + 1]) > 1:
                 yield frame.model.cover[fabric.dims[dim], frame.stage(number), covered].name
     for number in range(len(fabric.memories)):

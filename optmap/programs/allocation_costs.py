@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
 
-from optmap.problem.fabric import Fabric, Memory
-from optmap.programs.allocation_frame import DEEP, NONE, Frame
-from optmap.programs.allocation_traffic import Link, Term, Traffic, output_words
+from optmap.machines.fabric import Fabric, Memory
+from optmap.programs.allocation_frame import DEEP, NONE, AllocationModel
+from optmap.programs.allocation_traffic import Link, Traffic, TrafficTerm, output_words
 
 Curve = tuple[str, str]
 """Names of a variable and of the one whose exponential it is at least."""
 
 
-def add_energy(frame: Frame, traffic: Traffic, *, reference: float, timed: bool) -> list[Curve]:
+def add_energy(frame: AllocationModel, traffic: Traffic, *, reference: float, timed: bool) -> list[Curve]:
     """Energy, or energy times cycles, over a reference: a share per kind of access.
 
     Args:
@@ -50,7 +50,7 @@ def add_energy(frame: Frame, traffic: Traffic, *, reference: float, timed: bool)
     return curves
 
 
-def _energy_terms(traffic: Traffic) -> Iterator[Term]:
+def _energy_terms(traffic: Traffic) -> Iterator[TrafficTerm]:
     """Energy of every kind of access, as logs of pJ."""
     fabric = traffic.frame.layout.fabric
     most = log(fabric.operations)
@@ -73,8 +73,8 @@ def _energy_terms(traffic: Traffic) -> Iterator[Term]:
                 yield _term(f"{name},{kind}", link, words + log(price), on, most + log(price))
 
 
-def _term(name: str, link: Link, words: Any, switches: tuple[Any, ...], largest: float) -> Term:
-    return Term(name=name, memory=link.outer, log_words=words, switches=switches, largest=largest)
+def _term(name: str, link: Link, words: Any, switches: tuple[Any, ...], largest: float) -> TrafficTerm:
+    return TrafficTerm(name=name, memory=link.outer, log_words=words, switches=switches, largest=largest)
 
 
 class _Prices(NamedTuple):
@@ -89,7 +89,7 @@ def _prices(fabric: Fabric, number: int, operand: int) -> _Prices:
     return _Prices(*(float(price) * shared for price in fabric.memories[number].elements[operand].least_pj))
 
 
-def add_ports(frame: Frame, traffic: Traffic) -> list[Curve]:
+def add_ports(frame: AllocationModel, traffic: Traffic) -> list[Curve]:
     """Cycles that every limited port needs: words over instances and rate, at most 1 per cycle."""
     model, fabric = frame.model, frame.layout.fabric
     wanted = [
@@ -125,7 +125,7 @@ def _port_kinds(memory: Memory) -> Iterator[tuple[str, Any, bool, bool]]:
     return (kind for kind in kinds if kind[1] is not None)
 
 
-def _port_terms(traffic: Traffic, number: int, *, reads: bool, writes: bool, rate: float) -> Iterator[Term]:
+def _port_terms(traffic: Traffic, number: int, *, reads: bool, writes: bool, rate: float) -> Iterator[TrafficTerm]:
     """Words that pass a port of a memory, over its rate."""
     fabric = traffic.frame.layout.fabric
     for link in traffic.links:
@@ -150,5 +150,7 @@ def _port_terms(traffic: Traffic, number: int, *, reads: bool, writes: bool, rat
                 yield _at(_term(name, link, words - log(elements), on, most), number)
 
 
-def _at(term: Term, memory: int) -> Term:
-    return Term(name=term.name, memory=memory, log_words=term.log_words, switches=term.switches, largest=term.largest)
+def _at(term: TrafficTerm, memory: int) -> TrafficTerm:
+    return TrafficTerm(
+        name=term.name, memory=memory, log_words=term.log_words, switches=term.switches, largest=term.largest
+    )

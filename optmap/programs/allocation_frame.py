@@ -12,12 +12,12 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from optmap.errors import InfeasibleError
-from optmap.loop_orders.classes import Classes, dataflow_classes
-from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Rule
-from optmap.problem.relations import Relation
-from optmap.programs.allocation_layout import Layout, Window, gain
+from optmap.base.errors import InfeasibleError
+from optmap.loop_orders.classes import DataflowClasses, dataflow_classes
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import Rule
+from optmap.machines.relations import Relation
+from optmap.programs.allocation_layout import StageLayout, TabledSubscript, gain
 
 NONE = -1
 """Number of the arithmetic as the innermost place of an operand."""
@@ -26,12 +26,12 @@ DEEP = 25.0
 
 
 @dataclass(slots=True)
-class Frame:
+class AllocationModel:
     """A model in the making."""
 
-    layout: Layout
+    layout: StageLayout
     model: Any
-    classes: Classes
+    classes: DataflowClasses
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,9 +81,9 @@ class Frame:
     def kept(self, operand: int, memory: int) -> Any:
         """1 if a memory keeps an operand."""
         keep = self.layout.fabric.memories[memory].keeps[operand]
-        if keep is Keep.FREE:
+        if keep is KeepRule.FREE:
             return self.model.keep[self.layout.fabric.operands[operand].name, self.names[memory]]
-        return 1.0 if keep is Keep.KEPT else 0.0
+        return 1.0 if keep is KeepRule.KEPT else 0.0
 
     def words(self, operand: int, memory: int) -> Any:
         """Log of the tile of an operand in a memory."""
@@ -96,17 +96,17 @@ class Frame:
                 found += sum(self.covered(dim, self.layout.after(memory)) for dim, _ in axis)
         return found
 
-    def window_log(self, window: Window, memory: int) -> Any:
+    def window_log(self, window: TabledSubscript, memory: int) -> Any:
         """Log of the words along a window in the tile of a memory."""
         table = {at: log(self.layout.values(window, at)) for at in self.layout.combinations(window, memory)}
         return self.table(window, memory, table)
 
-    def gains(self, window: Window, place: int, memory: int) -> Any:
+    def gains(self, window: TabledSubscript, place: int, memory: int) -> Any:
         """Log of how much less than the whole window a step along one of its dims may bring; 0 or more."""
         table = {at: gain(self.layout, window, place, at) for at in self.layout.combinations(window, memory)}
         return self.table(window, memory, table)
 
-    def table(self, window: Window, memory: int, values: dict[tuple[int, ...], float]) -> Any:
+    def table(self, window: TabledSubscript, memory: int, values: dict[tuple[int, ...], float]) -> Any:
         """A function of the extents of the dims of a window in a tile; linear in its joint binaries."""
         if memory == NONE or len(values) == 1:
             return next(iter(values.values()))
@@ -123,9 +123,9 @@ def entry(variables: Any, key: tuple[Any, ...]) -> Any:
     return variables[key] if key in variables else 1.0  # noqa: SIM401 # variables of Pyomo have no `get`
 
 
-def new_frame(layout: Layout, name: str) -> Frame:
+def new_frame(layout: StageLayout, name: str) -> AllocationModel:
     """A model of all mappings: chains, windows, keeps, meshes, rules, classes of loop orders."""
-    frame = Frame(
+    frame = AllocationModel(
         layout=layout,
         model=pyo.ConcreteModel(name=name),
         classes=dataflow_classes(layout.fabric.workload, concrete=True),
@@ -138,7 +138,7 @@ def new_frame(layout: Layout, name: str) -> Frame:
     return frame
 
 
-def _chains(frame: Frame) -> None:
+def _chains(frame: AllocationModel) -> None:
     """Node binaries per stage and dim, steps between them: a path per dim."""
     model, layout = frame.model, frame.layout
     nodes, steps, sizes = [], [], []
@@ -173,33 +173,33 @@ def _chains(frame: Frame) -> None:
                 model.chain.add(model.size[at] == known)
 
 
-def _extent(layout: Layout, label: str) -> int:
+def _extent(layout: StageLayout, label: str) -> int:
     return layout.fabric.extents[layout.fabric.dims.index(label)]
 
 
-def _keeps(frame: Frame) -> None:
+def _keeps(frame: AllocationModel) -> None:
     model, fabric = frame.model, frame.layout.fabric
     free = [
         (operand.name, memory.name)
         for number, operand in enumerate(fabric.operands)
         for memory in fabric.memories
-        if memory.keeps[number] is Keep.FREE
+        if memory.keeps[number] is KeepRule.FREE
     ]
     model.keep = pyo.Var(free, domain=pyo.Binary)
     model.somewhere = pyo.ConstraintList()
     for number in range(len(fabric.operands)):
-        if all(memory.keeps[number] is not Keep.KEPT for memory in fabric.memories):
+        if all(memory.keeps[number] is not KeepRule.KEPT for memory in fabric.memories):
             model.somewhere.add(sum(frame.kept(number, m) for m in range(len(fabric.memories))) >= 1)
 
 
-def _windows(frame: Frame) -> None:
+def _windows(frame: AllocationModel) -> None:
     """Joint binaries of the dims of a window: relaxed, they are whole where the chains are."""
     model, layout = frame.model, frame.layout
     wanted, ties = [], []
     for window in layout.windows:
         name = f"{layout.fabric.operands[window.operand].name}_{window.axis}"
         for memory in range(len(layout.fabric.memories)):
-            if layout.fabric.memories[memory].keeps[window.operand] is Keep.REFUSED:
+            if layout.fabric.memories[memory].keeps[window.operand] is KeepRule.REFUSED:
                 continue
             every = layout.combinations(window, memory)
             if len(every) == 1:
@@ -216,7 +216,7 @@ def _windows(frame: Frame) -> None:
                 model.marginal.add(total == frame.at(dim, memory, extent))
 
 
-def _meshes(frame: Frame) -> None:
+def _meshes(frame: AllocationModel) -> None:
     """Ways per mesh axis, and rules on trips; logs of whole numbers, so half a unit separates them."""
     model, layout = frame.model, frame.layout
     model.mesh, model.rule = pyo.ConstraintList(), pyo.ConstraintList()
@@ -231,7 +231,7 @@ def _meshes(frame: Frame) -> None:
             _rule(frame, rule, own)
 
 
-def _rule(frame: Frame, rule: Rule, stages: list[int]) -> None:
+def _rule(frame: AllocationModel, rule: Rule, stages: list[int]) -> None:
     """A rule of the trips at some stages, one after the other."""
     total = sum(frame.trips(dim, stage) for dim in rule.dims for stage in stages)
     if isinstance(total, int | float):  # no choice is left there
@@ -250,7 +250,7 @@ def _rule(frame: Frame, rule: Rule, stages: list[int]) -> None:
             _multiples(frame, rule, dim, stages)
 
 
-def _multiples(frame: Frame, rule: Rule, dim: int, stages: list[int]) -> None:
+def _multiples(frame: AllocationModel, rule: Rule, dim: int, stages: list[int]) -> None:
     """What is covered before and after stages excludes each other where its quotient is no multiple."""
     chain, label = frame.layout.chains[dim], frame.layout.fabric.dims[dim]
     before, after = chain.layer(stages[0] - 1), chain.layer(stages[-1])
@@ -264,7 +264,7 @@ def _multiples(frame: Frame, rule: Rule, dim: int, stages: list[int]) -> None:
             frame.model.rule.add(sum(chosen) <= len(chosen) - 1)
 
 
-def _orders(frame: Frame) -> None:
+def _orders(frame: AllocationModel) -> None:
     """One class of loop orders per memory, and how much of every operand its loops reuse there.
 
     `run[t,m,d]`: log of the trips of d in the innermost run of loops of m that are irrelevant to t. It needs a class
@@ -302,14 +302,14 @@ def _orders(frame: Frame) -> None:
                         model.runs.add(model.run[key] <= log(fabric.extents[dim]) * (1 - stopped))
 
 
-def _forced_inside(frame: Frame, memory: int, dim: int) -> set[int]:
+def _forced_inside(frame: AllocationModel, memory: int, dim: int) -> set[int]:
     """Dims whose loops the machine's order puts inside the loop of a dim."""
     groups = [group for group in frame.layout.fabric.memories[memory].order if group is not None]
     place = next((n for n, group in enumerate(groups) if dim in group), len(groups))
     return {other for group in groups[place + 1 :] for other in group}
 
 
-def add_rooms(frame: Frame) -> list[tuple[str, str]]:
+def add_rooms(frame: AllocationModel) -> list[tuple[str, str]]:
     """Capacities: the words of the tiles that are kept, weighted, at most what there is.
 
     A room of one tile is one row in logs. Otherwise `share` is at least the exponential of the log of a tile, as a part
@@ -351,11 +351,11 @@ def add_rooms(frame: Frame) -> list[tuple[str, str]]:
     return curves
 
 
-def _tenants(keeps: tuple[Keep, ...], operands: tuple[int, ...]) -> list[int]:
-    return [t for t in operands if keeps[t] is not Keep.REFUSED]
+def _tenants(keeps: tuple[KeepRule, ...], operands: tuple[int, ...]) -> list[int]:
+    return [t for t in operands if keeps[t] is not KeepRule.REFUSED]
 
 
-def _most(layout: Layout, operand: int, memory: int) -> float:
+def _most(layout: StageLayout, operand: int, memory: int) -> float:
     """Log of the largest tile there may be."""
     return sum(
         log(

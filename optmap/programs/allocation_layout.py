@@ -14,14 +14,14 @@ from functools import cache
 from itertools import product
 from math import log, prod
 
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem.accelerator import Keep
-from optmap.problem.elements import whole
-from optmap.problem.fabric import Fabric, Memory, Operand, Rule
-from optmap.problem.halo import distinct_values
-from optmap.problem.policy import Footprint, Policy
-from optmap.problem.relations import Relation
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.elements import whole
+from optmap.machines.fabric import Fabric, Memory, Operand, Rule
+from optmap.machines.relations import Relation
+from optmap.questions.policy import Footprint, Policy
 from optmap.symbolic.numbers import divisors_of
+from optmap.workloads.halo import distinct_values
 
 MOST_COMBINATIONS = 20_000
 """Entries of one table over the dims of a subscript; more are refused."""
@@ -30,7 +30,7 @@ SAFE = 1e-9
 """Added to a largest ratio of logs, which floats may round down."""
 
 
-class Kind(StrEnum):
+class StageKind(StrEnum):
     """What the loops of a stage are."""
 
     X = "x"
@@ -43,7 +43,7 @@ class Stage:
     """Loops of one memory of one kind."""
 
     memory: int
-    kind: Kind
+    kind: StageKind
     moves: tuple[bool, ...]
     """Per dim, whether its loop here may have more than one trip."""
     size: int | None
@@ -52,7 +52,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class DimStages:
     """What one dim can do."""
 
     dim: int
@@ -69,7 +69,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class TabledSubscript:
     """A subscript of an operand whose words are a table: of several dims, or a hull with gaps."""
 
     operand: int
@@ -79,15 +79,15 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class StageLayout:
     """A fabric as chains of divisors."""
 
     fabric: Fabric
     counting: Policy
     stages: tuple[Stage, ...]
-    chains: dict[int, Chain]
+    chains: dict[int, DimStages]
     """By dim; dims of extent 1 have none."""
-    windows: tuple[Window, ...]
+    windows: tuple[TabledSubscript, ...]
 
     def after(self, memory: int) -> int:
         """The last stage of a memory, whose layers are its tile; -1 for the arithmetic (memory -1)."""
@@ -105,7 +105,7 @@ class Layout:
             if stage.size is None and above < stage.memory and (to is None or stage.memory <= to):
                 yield number
 
-    def values(self, window: Window, extents: tuple[int, ...]) -> int:
+    def values(self, window: TabledSubscript, extents: tuple[int, ...]) -> int:
         """Words along a subscript of a tile, as they are counted."""
         return self.counting.footprint.words(window.coefficients, extents)
 
@@ -116,7 +116,7 @@ class Layout:
         chain = self.chains[dim]
         return chain.layers[chain.layer(self.after(memory))]
 
-    def combinations(self, window: Window, memory: int) -> list[tuple[int, ...]]:
+    def combinations(self, window: TabledSubscript, memory: int) -> list[tuple[int, ...]]:
         """Extents that the dims of a window may have together in the tile of a memory.
 
         Raises:
@@ -156,7 +156,7 @@ def least_new(
     return least
 
 
-def layout_of(fabric: Fabric, counting: Policy) -> Layout:
+def layout_of(fabric: Fabric, counting: Policy) -> StageLayout:
     """The stages and chains of a fabric.
 
     Raises:
@@ -167,7 +167,7 @@ def layout_of(fabric: Fabric, counting: Policy) -> Layout:
     stages = tuple(_stages(fabric))
     chains = {dim: _chain(fabric, counting, stages, dim) for dim, extent in enumerate(fabric.extents) if extent > 1}
     windows = tuple(
-        Window(
+        TabledSubscript(
             operand=number,
             axis=place,
             dims=tuple(dim for dim, _ in axis if dim in chains),
@@ -177,7 +177,7 @@ def layout_of(fabric: Fabric, counting: Policy) -> Layout:
         for place, axis in enumerate(operand.axes)
         if _tabled([(dim, factor) for dim, factor in axis if dim in chains], counting.footprint)
     )
-    return Layout(fabric=fabric, counting=counting, stages=stages, chains=chains, windows=windows)
+    return StageLayout(fabric=fabric, counting=counting, stages=stages, chains=chains, windows=windows)
 
 
 def _tabled(terms: list[tuple[int, int]], footprint: Footprint) -> bool:
@@ -193,7 +193,7 @@ def _refuse(fabric: Fabric) -> None:
 
 def _stages(fabric: Fabric) -> Iterator[Stage]:
     for number, memory in enumerate(fabric.memories):
-        for kind, direction in ((Kind.X, memory.x), (Kind.Y, memory.y)):
+        for kind, direction in ((StageKind.X, memory.x), (StageKind.Y, memory.y)):
             still = _still(direction.rules, fabric)
             moves = tuple(
                 direction.size > 1 and free and dim not in still and fabric.extents[dim] > 1
@@ -205,7 +205,7 @@ def _stages(fabric: Fabric) -> Iterator[Stage]:
         if memory.order and None not in memory.order:
             still |= set(range(len(fabric.dims))) - {dim for group in memory.order if group for dim in group}
         moves = tuple(dim not in still and extent > 1 for dim, extent in enumerate(fabric.extents))
-        yield Stage(memory=number, kind=Kind.TIME, moves=moves, size=None, rules=memory.rules)
+        yield Stage(memory=number, kind=StageKind.TIME, moves=moves, size=None, rules=memory.rules)
 
 
 def _still(rules: tuple[Rule, ...], fabric: Fabric) -> set[int]:
@@ -219,7 +219,7 @@ def _still(rules: tuple[Rule, ...], fabric: Fabric) -> set[int]:
     return found
 
 
-def _chain(fabric: Fabric, counting: Policy, stages: tuple[Stage, ...], dim: int) -> Chain:
+def _chain(fabric: Fabric, counting: Policy, stages: tuple[Stage, ...], dim: int) -> DimStages:
     own = tuple(number for number, stage in enumerate(stages) if stage.moves[dim])
     every = divisors_of(fabric.extents[dim])
     bounds = [
@@ -254,7 +254,7 @@ def _chain(fabric: Fabric, counting: Policy, stages: tuple[Stage, ...], dim: int
         tuple((old, new) for old in ordered[place] for new in ordered[place + 1] if _step(stages[number], old, new))
         for place, number in enumerate(own)
     )
-    return Chain(dim=dim, stages=own, layers=ordered, steps=steps)
+    return DimStages(dim=dim, stages=own, layers=ordered, steps=steps)
 
 
 def _next(own: tuple[int, ...]) -> Iterator[tuple[int, int | None]]:
@@ -265,7 +265,7 @@ def _next(own: tuple[int, ...]) -> Iterator[tuple[int, int | None]]:
 
 def _held(stages: tuple[Stage, ...], number: int, following: int | None) -> set[int]:
     """The memories whose tiles are what is covered from a stage on, before another (None: to the end)."""
-    return {stage.memory for stage in stages[number:following] if stage.kind is Kind.TIME}
+    return {stage.memory for stage in stages[number:following] if stage.kind is StageKind.TIME}
 
 
 def _demanded(fabric: Fabric, memories: set[int], dim: int, extent: int) -> bool:
@@ -298,7 +298,7 @@ def _holds(fabric: Fabric, counting: Policy, memory: Memory, dim: int, extent: i
     for room in memory.rooms:
         needed = 0
         for operand, weight in zip(room.operands, room.weights, strict=True):
-            if memory.keeps[operand] is Keep.KEPT:
+            if memory.keeps[operand] is KeepRule.KEPT:
                 needed += whole(least_tile(fabric.operands[operand], dim, extent, counting.room), weight)
         if needed > room.capacity:
             return False
@@ -314,7 +314,7 @@ def least_tile(operand: Operand, dim: int, extent: int, footprint: Footprint) ->
     )
 
 
-def whole_words(layout: Layout, operand: Operand) -> int:
+def whole_words(layout: StageLayout, operand: Operand) -> int:
     """Words of an operand that the workload touches."""
     extents = layout.fabric.extents
     return prod(
@@ -324,14 +324,14 @@ def whole_words(layout: Layout, operand: Operand) -> int:
     )
 
 
-def gain(layout: Layout, window: Window, place: int, extents: tuple[int, ...]) -> float:
+def gain(layout: StageLayout, window: TabledSubscript, place: int, extents: tuple[int, ...]) -> float:
     """Log of a window's words over the least that a step along one of its dims brings anew."""
     whole = layout.fabric.extents[window.dims[place]]
     words = layout.values(window, extents)
     return log(words / max(1, least_new(window.coefficients, extents, place, whole, layout.counting.footprint)))
 
 
-def most_shared(layout: Layout, window: Window, children: int) -> tuple[float, tuple[float, float]]:
+def most_shared(layout: StageLayout, window: TabledSubscript, children: int) -> tuple[float, tuple[float, float]]:
     """How many children of a mesh can have the same part of a window of two dims, as parts of their ways.
 
     Args:

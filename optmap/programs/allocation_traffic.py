@@ -27,17 +27,17 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.policy import Footprint
-from optmap.programs.allocation_frame import NONE, Frame, entry
-from optmap.programs.allocation_layout import Window, gain, most_shared, whole_words
+from optmap.machines.accelerator import KeepRule
+from optmap.programs.allocation_frame import NONE, AllocationModel, entry
+from optmap.programs.allocation_layout import TabledSubscript, gain, most_shared, whole_words
+from optmap.questions.policy import Footprint
 
 THRESHOLDS = (2, 3, 4, 8, 32)
 """Visits at which the cost of read-modify-write is taken anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class TrafficTerm:
     """A count of words: at least the exponential of a linear expression where its switches are on."""
 
     name: str
@@ -68,12 +68,12 @@ class Link:
 class Traffic:
     """All links of a program, and the thresholds of its outputs."""
 
-    frame: Frame
+    frame: AllocationModel
     links: list[Link] = field(default_factory=list)
     visits: dict[tuple[str, str, str], tuple[Any, list[Any]]] = field(default_factory=dict)
 
 
-def add_traffic(frame: Frame) -> Traffic:
+def add_traffic(frame: AllocationModel) -> Traffic:
     """Words of every link."""
     traffic = Traffic(frame=frame)
     model = frame.model
@@ -110,33 +110,33 @@ def add_traffic(frame: Frame) -> Traffic:
     return traffic
 
 
-def _key(frame: Frame, operand: int, outer: int, inner: int) -> tuple[str, str, str]:
+def _key(frame: AllocationModel, operand: int, outer: int, inner: int) -> tuple[str, str, str]:
     name = frame.layout.fabric.operands[operand].name
     return name, frame.names[outer], _name(frame, inner)
 
 
-def _name(frame: Frame, memory: int) -> str:
+def _name(frame: AllocationModel, memory: int) -> str:
     return "arithmetic" if memory == NONE else frame.names[memory]
 
 
-def _open(frame: Frame, name: str) -> bool:
+def _open(frame: AllocationModel, name: str) -> bool:
     """Whether an operand may bypass a memory or not, as the mapping decides."""
     number = next(n for n, operand in enumerate(frame.layout.fabric.operands) if operand.name == name)
-    return any(memory.keeps[number] is Keep.FREE for memory in frame.layout.fabric.memories)
+    return any(memory.keeps[number] is KeepRule.FREE for memory in frame.layout.fabric.memories)
 
 
-def _pairs(frame: Frame, operand: int) -> Iterator[tuple[int, int]]:
+def _pairs(frame: AllocationModel, operand: int) -> Iterator[tuple[int, int]]:
     """(outer, inner) memories between which an operand may move."""
     keeps = [memory.keeps[operand] for memory in frame.layout.fabric.memories]
-    for inner in (NONE, *(m for m, keep in enumerate(keeps) if keep is not Keep.REFUSED)):
+    for inner in (NONE, *(m for m, keep in enumerate(keeps) if keep is not KeepRule.REFUSED)):
         for outer in range(inner + 1, len(keeps)):
-            if keeps[outer] is not Keep.REFUSED:
+            if keeps[outer] is not KeepRule.REFUSED:
                 yield outer, inner
-            if keeps[outer] is Keep.KEPT:
+            if keeps[outer] is KeepRule.KEPT:
                 break
 
 
-def _compulsory(frame: Frame, number: int) -> int:
+def _compulsory(frame: AllocationModel, number: int) -> int:
     """Words of an operand that must pass every link at least once.
 
     Of a window counted as a hull, or extrapolated, nothing is said: gaps are no words that must be read.
@@ -147,7 +147,7 @@ def _compulsory(frame: Frame, number: int) -> int:
     return whole_words(layout, layout.fabric.operands[number])
 
 
-def _flow(frame: Frame, number: int, pairs: Sequence[tuple[int, int]]) -> None:
+def _flow(frame: AllocationModel, number: int, pairs: Sequence[tuple[int, int]]) -> None:
     """Links of an operand as a path from the arithmetic outwards to the outermost memory that keeps it."""
     model, name = frame.model, frame.layout.fabric.operands[number].name
     if not _open(frame, name):
@@ -158,17 +158,17 @@ def _flow(frame: Frame, number: int, pairs: Sequence[tuple[int, int]]) -> None:
             model.links.add(outwards == 1)
             continue
         kept = frame.kept(number, inner)
-        if frame.layout.fabric.memories[inner].keeps[number] is Keep.REFUSED:
+        if frame.layout.fabric.memories[inner].keeps[number] is KeepRule.REFUSED:
             continue
         inwards = sum(model.link[_key(frame, number, p, c)] for p, c in pairs if p == inner)
         model.links.add(inwards == kept)
         model.links.add(outwards == kept - model.top[name, frame.names[inner]])
-    tops = (m for m, memory in enumerate(frame.layout.fabric.memories) if memory.keeps[number] is not Keep.REFUSED)
+    tops = (m for m, memory in enumerate(frame.layout.fabric.memories) if memory.keeps[number] is not KeepRule.REFUSED)
     model.links.add(sum(model.top[name, frame.names[m]] for m in tops) == 1)
     # Nothing outside the outermost keeper keeps it: a path that ends early would leave keepers unlinked.
 
 
-def _stops(frame: Frame, number: int) -> None:
+def _stops(frame: AllocationModel, number: int) -> None:
     """`stop[t,m]`: a temporal loop of m moves an operand."""
     model, operand = frame.model, frame.layout.fabric.operands[number]
     for stage in frame.layout.times(NONE):
@@ -179,7 +179,7 @@ def _stops(frame: Frame, number: int) -> None:
                 model.reuse.add(model.stop[operand.name, memory] >= moved)
 
 
-def _fills(frame: Frame, number: int, child: int) -> None:
+def _fills(frame: AllocationModel, number: int, child: int) -> None:
     """The words that reach all instances of a memory."""
     model, layout = frame.model, frame.layout
     operand, inner = layout.fabric.operands[number], frame.names[child]
@@ -202,7 +202,7 @@ def _fills(frame: Frame, number: int, child: int) -> None:
     model.count.add(model.fills[operand.name, inner] == base - reused - _slid(frame, number, child))
 
 
-def _slides(frame: Frame, children: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+def _slides(frame: AllocationModel, children: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
     """(operand, inner memory, dim) along which tiles may overlap."""
     for window in frame.layout.windows:
         name = frame.layout.fabric.operands[window.operand].name
@@ -212,7 +212,7 @@ def _slides(frame: Frame, children: Sequence[tuple[str, str]]) -> Iterator[tuple
                     yield name, memory, frame.layout.fabric.dims[dim]
 
 
-def _slid(frame: Frame, number: int, child: int) -> Any:
+def _slid(frame: AllocationModel, number: int, child: int) -> Any:
     """Log of what sliding along one dim may save of every tile."""
     model, layout, inner = frame.model, frame.layout, frame.names[child]
     name = layout.fabric.operands[number].name
@@ -243,7 +243,7 @@ def _slid(frame: Frame, number: int, child: int) -> Any:
     return total
 
 
-def _sliding(frame: Frame, operand: int, dim: int, stage: int) -> Any:
+def _sliding(frame: AllocationModel, operand: int, dim: int, stage: int) -> Any:
     """1 if the class of a memory has the overlap of an operand along a dim."""
     memory = frame.names[frame.layout.stages[stage].memory]
     label = frame.layout.fabric.dims[dim]
@@ -251,7 +251,7 @@ def _sliding(frame: Frame, operand: int, dim: int, stage: int) -> Any:
     return sum(frame.model.order[memory, c] for c in kept)
 
 
-def _together(frame: Frame, number: int, outer: int, inner: int) -> Any:
+def _together(frame: AllocationModel, number: int, outer: int, inner: int) -> Any:
     """Log of the children that are served, or added up, together, at most."""
     layout = frame.layout
     operand = layout.fabric.operands[number]
@@ -268,7 +268,7 @@ def _together(frame: Frame, number: int, outer: int, inner: int) -> Any:
     return found
 
 
-def _window_together(frame: Frame, window: Window, stages: list[int]) -> Any:
+def _window_together(frame: AllocationModel, window: TabledSubscript, stages: list[int]) -> Any:
     """Children with the same offset along a window: at most their number over the ways of any one dim.
 
     Two dims have more offsets than that wherever both are unrolled; the least share that they leave is a row, too.
@@ -294,7 +294,7 @@ def _window_together(frame: Frame, window: Window, stages: list[int]) -> Any:
     return shared
 
 
-def _copies(frame: Frame, number: int, outer: int) -> Any:
+def _copies(frame: AllocationModel, number: int, outer: int) -> Any:
     """Log of the partial sums per element of an output in a memory; of inputs nothing."""
     operand = frame.layout.fabric.operands[number]
     if not operand.output:

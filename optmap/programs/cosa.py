@@ -32,11 +32,11 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Fabric, Room, Rule
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.relations import Relation
-from optmap.problem.roles import roles_of
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import Fabric, Rule, SharedRoom
+from optmap.machines.relations import Relation
+from optmap.machines.roles import roles_of
+from optmap.mappings.nest import MemoryNest, Nest
 from optmap.programs.program import Form, Program, Sense, Variable
 from optmap.symbolic.numbers import prime_factors
 
@@ -123,7 +123,7 @@ class Cosa:
 
     def keeps(self, operand: int, memory: int) -> bool:
         """Whether a memory keeps an operand: wherever it may."""
-        return self.fabric.memories[memory].keeps[operand] is not Keep.REFUSED
+        return self.fabric.memories[memory].keeps[operand] is not KeepRule.REFUSED
 
 
 class _Model:
@@ -276,7 +276,7 @@ class _Model:
         return total
 
 
-def share(fabric: Fabric, room: Room, tenants: list[int], tensor: int) -> float:
+def share(fabric: Fabric, room: SharedRoom, tenants: list[int], tensor: int) -> float:
     """Elements of one of the tensors that it keeps that CoSA gives room to, in whole entries where they share them."""
     weight = room.weights[room.operands.index(tensor)]
     words = room.capacity / weight.numerator

@@ -14,8 +14,8 @@ import pyomo.environ as pyo
 from pyomo.repn.plugins.lp_writer import LPWriter
 from pyomo.repn.plugins.nl_writer import NLWriter
 
-from optmap.errors import InputError
-from optmap.names import choose
+from optmap.base.errors import InputError
+from optmap.base.names import choose
 from optmap.programs.program import Form, Program, Sense
 from optmap.programs.render import LATEX, TEXT, Dialect, number, render
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from math import gcd, prod
 from typing import Any, TypeAlias
 
-from optmap.problem.halo import distinct_values
-from optmap.problem.reuse import Reuse, Room
-from optmap.problem.workload import Axis, Semantics, TensorAccess, Workload
+from optmap.mappings.reuse import Reuse, TensorRoom
+from optmap.workloads.halo import distinct_values
+from optmap.workloads.workload import Semantics, Subscript, TensorAccess, Workload
 
 Size: TypeAlias = Any
 """A number, or a Pyomo variable or expression."""
@@ -24,7 +24,7 @@ def is_number(size: Size) -> bool:
     return isinstance(size, int | float)
 
 
-def axis_values(axis: Axis, tile: Mapping[str, Size]) -> Size:
+def axis_values(axis: Subscript, tile: Mapping[str, Size]) -> Size:
     """Distinct values of a subscript over a tile, as a smooth expression.
 
     One dim: T. Two dims with coprime coefficients m, n and sizes A, B: exact are A*B if A <= n or
@@ -53,7 +53,7 @@ def axis_values(axis: Axis, tile: Mapping[str, Size]) -> Size:
     return sum(c * size for c, size in live if not is_number(size)) + _hull_constant(live)
 
 
-def _live(axis: Axis, tile: Mapping[str, Size]) -> list[tuple[int, Size]]:
+def _live(axis: Subscript, tile: Mapping[str, Size]) -> list[tuple[int, Size]]:
     """(coefficient, size) of the dims that are not fixed at 1, coefficients divided by their gcd."""
     live = [(c, tile[d]) for d, c in axis.terms if not (is_number(tile[d]) and tile[d] == 1)]
     divisor = gcd(*(c for c, _ in live)) if live else 1
@@ -141,7 +141,7 @@ def run_elements(tensor: TensorAccess, at: str | None, tile: Mapping[str, Size],
     return (trips * (whole - overlap) + overlap) * still
 
 
-def _axis_run(axis: Axis, at: str, tile: Mapping[str, Size], outer: Mapping[str, Size]) -> Size:
+def _axis_run(axis: Subscript, at: str, tile: Mapping[str, Size], outer: Mapping[str, Size]) -> Size:
     """`run_elements` for the only subscript that moves."""
     others = [d for d in axis.dims if d != at and not (is_number(tile[d]) and tile[d] == 1)]
     unit = all(c == axis.terms[0][1] for _, c in axis.terms)
@@ -160,7 +160,7 @@ def _axis_run(axis: Axis, at: str, tile: Mapping[str, Size], outer: Mapping[str,
     return slope * tile[partner] + constant if constant else slope * tile[partner]
 
 
-def _line(axis: Axis, at: str, partner: str, size: float) -> tuple[float, float]:
+def _line(axis: Subscript, at: str, partner: str, size: float) -> tuple[float, float]:
     """Slope and constant of the subscript's values in the size of `partner`."""
     coefficients = dict(axis.terms)
     divisor = gcd(coefficients[at], coefficients[partner]) if size != 1 else coefficients[partner]
@@ -168,7 +168,7 @@ def _line(axis: Axis, at: str, partner: str, size: float) -> tuple[float, float]
     return _pair_line(m, n, size)
 
 
-def _alone(axis: Axis, at: str, tile: Mapping[str, Size]) -> bool:
+def _alone(axis: Subscript, at: str, tile: Mapping[str, Size]) -> bool:
     """Whether no other dim of the subscript has a tile above 1: neighbouring tiles are disjoint."""
     return all(d == at or (is_number(tile[d]) and tile[d] == 1) for d in axis.dims)
 
@@ -221,14 +221,14 @@ def first_touches(workload: Workload) -> int:
     return workload.weight(workload.output) * workload.output.footprint(workload.extents)
 
 
-def tensor_occupancy(workload: Workload, tensor: TensorAccess, tile: Mapping[str, Size], room: Room) -> Size:
+def tensor_occupancy(workload: Workload, tensor: TensorAccess, tile: Mapping[str, Size], room: TensorRoom) -> Size:
     """Words of one tensor that a level must hold.
 
     Args:
         workload: gives the words per element.
         tensor: the access.
         tile: sizes of the level's tile.
-        room: one tile, two neighbours, or two tiles (`problem.safe_working_set`).
+        room: one tile, two neighbours, or two tiles (`mappings.reuse.safe_working_set`).
     """
     return workload.weight(tensor) * room.copies * footprint(tensor, room.tile(tile))
 

@@ -21,11 +21,11 @@ from math import log, prod
 
 import numpy as np
 
-from optmap.problem.canonical import canonical_form
-from optmap.problem.reuse import Reuse, Room
-from optmap.problem.workload import TensorAccess, Workload
-from optmap.programs.geometric_rows import Array, Coefficients, Factor, Frame, Frames, Line, Rows
+from optmap.mappings.reuse import Reuse, TensorRoom
+from optmap.programs.geometric_rows import Array, Coefficients, Factor, Frames, Line, Posynomials, TensorRows
 from optmap.programs.linear_subscripts import LineAxis, axis_bends, branch_dims, chord, distinct_axes, line_axis
+from optmap.workloads.canonical import canonical_form
+from optmap.workloads.workload import TensorAccess, Workload
 
 Box = tuple[tuple[int, int], ...]
 """(least, largest) integer per boxed dim of a `TileSpace`, in its order."""
@@ -62,8 +62,8 @@ class TileSpace:
         self._full: Box = tuple((n, n) for n in (self.extents[d] for d in self.boxed))
         self._exact: dict[Box, bool] = {}
         self._frames: dict[object, Frames] = {}
-        self._parts: dict[object, Frame] = {}
-        self._coefficients: dict[tuple[Frame, Box, Box | None], Coefficients] = {}
+        self._parts: dict[object, TensorRows] = {}
+        self._coefficients: dict[tuple[TensorRows, Box, Box | None], Coefficients] = {}
 
     @cached_property
     def log_extents(self) -> Array:
@@ -124,7 +124,7 @@ class TileSpace:
                 lower[self._index[dim]], upper[self._index[dim]] = log(low), log(high)
         return lower, upper
 
-    def traffic(self, flow: tuple[Reuse, ...], own: Box, outer: Box | None) -> Rows:
+    def traffic(self, flow: tuple[Reuse, ...], own: Box, outer: Box | None) -> Posynomials:
         """Loads and stores of one level, all visits, in words.
 
         Args:
@@ -139,15 +139,15 @@ class TileSpace:
         frames = self.frames(flow, whole=outer is None)
         return frames.rows(self.coefficients(frames, own, outer))
 
-    def capacity(self, box: Box, working: tuple[Room, ...]) -> Rows:
-        """Words that must fit: one tile of each tensor, or what its `Room` says.
+    def capacity(self, box: Box, working: tuple[TensorRoom, ...]) -> Posynomials:
+        """Words that must fit: one tile of each tensor, or what its `TensorRoom` says.
 
         Neighbours along a dim of one trip, which has no rows, are left out: a lower estimate.
         """
         frames = self.frames(working)
         return frames.rows(self.coefficients(frames, box))
 
-    def frames(self, kept: Sequence[Reuse | Room], *, whole: bool = False) -> Frames:
+    def frames(self, kept: Sequence[Reuse | TensorRoom], *, whole: bool = False) -> Frames:
         """What rows have in common, whatever the boxes; the same object for the same arguments.
 
         Args:
@@ -169,16 +169,18 @@ class TileSpace:
             found += self._coefficients[key]
         return tuple(found)
 
-    def _frame(self, index: int, kept: Reuse | Room, whole: bool) -> Frame:
+    def _frame(self, index: int, kept: Reuse | TensorRoom, whole: bool) -> TensorRows:
         """The frame of one tensor: several loop orders share it, and its coefficients."""
         key = (index, kept, whole)
         if key not in self._parts:
             self._parts[key] = (
-                self._room_frame(index, kept) if isinstance(kept, Room) else self._traffic_frame(index, kept, whole)
+                self._room_frame(index, kept)
+                if isinstance(kept, TensorRoom)
+                else self._traffic_frame(index, kept, whole)
             )
         return self._parts[key]
 
-    def _traffic_frame(self, index: int, reuse: Reuse, whole: bool) -> Frame:
+    def _traffic_frame(self, index: int, reuse: Reuse, whole: bool) -> TensorRows:
         at = reuse.at if reuse.at in self.overlapping[index] else None
         weight = self.workload.weight(self.workload.tensors[index]) * (2.0 if index == 0 else 1.0)
         tiles = [0.0] * (2 * len(self.free))
@@ -194,9 +196,9 @@ class TileSpace:
                 divided.append((self.branch.index(dim), outside))
         growth = next((axis for axis in self.axes[index] if at in axis.dims), None)
         factors = [self._factor(axis, at if axis is growth else None, whole) for axis in self.axes[index]]
-        return Frame(weight=weight, tiles=tuple(tiles), divided=tuple(divided), factors=tuple(factors), room=False)
+        return TensorRows(weight=weight, tiles=tuple(tiles), divided=tuple(divided), factors=tuple(factors), room=False)
 
-    def _room_frame(self, index: int, room: Room) -> Frame:
+    def _room_frame(self, index: int, room: TensorRoom) -> TensorRows:
         factors, along = [], room.along
         for axis in self.axes[index]:
             factor = self._factor(axis, None, False)
@@ -207,7 +209,7 @@ class TileSpace:
             factors.append(factor)
         weight = self.workload.weight(self.workload.tensors[index]) * float(room.copies)
         tiles = (0.0,) * (2 * len(self.free))
-        return Frame(weight=weight, tiles=tiles, divided=(), factors=tuple(factors), room=True)
+        return TensorRows(weight=weight, tiles=tiles, divided=(), factors=tuple(factors), room=True)
 
     def _factor(self, axis: LineAxis, at: str | None, whole: bool) -> Factor:
         """A subscript as a factor of traffic: slope times size, and the constant if there is one."""
@@ -219,7 +221,7 @@ class TileSpace:
         terms = ((1.0, 0.0, column), (0.0, 1.0, None))
         return Factor(axis, at, terms[:1] if len(axis.dims) == 1 else terms)
 
-    def _moved(self, frame: Frame, own: Box, outer: Box | None) -> Coefficients:
+    def _moved(self, frame: TensorRows, own: Box, outer: Box | None) -> Coefficients:
         """Coefficients of a tensor's traffic between two boxes."""
         beyond = self._full if outer is None else outer
         divisor = prod((own if outside else beyond)[place][1] for place, outside in frame.divided)
@@ -232,7 +234,7 @@ class TileSpace:
         ]
         return frame.coefficients(divisor, lines)
 
-    def _held(self, frame: Frame, box: Box) -> Coefficients:
+    def _held(self, frame: TensorRows, box: Box) -> Coefficients:
         """Coefficients of what a tensor needs in a box, along `at` of a tile and its neighbour."""
         low = self._sizes(box, 0)
         lines = []

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, tidy
 from optmap.programs.program import Form, Program, Sense, Variable
 from optmap.programs.tile_plan import Scale

@@ -22,7 +22,7 @@ Line = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class Posynomials:
     """A posynomial: coefficients and exponents over the free dims of two neighbouring levels."""
 
     logs: Array
@@ -47,7 +47,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Frame:
+class TensorRows:
     """What the rows of one tensor have in common, whatever the boxes."""
 
     weight: float
@@ -83,7 +83,7 @@ class Frame:
 class Frames:
     """What the rows of all tensors have in common, one tensor after the other."""
 
-    def __init__(self, each: Sequence[Frame]) -> None:
+    def __init__(self, each: Sequence[TensorRows]) -> None:
         self.each = tuple(each)
         exponents = [frame.exponents() for frame in each]
         both = np.concatenate(exponents)
@@ -91,7 +91,7 @@ class Frames:
         """(m, F): exponents of this level's tile sizes, and of the next outer level's."""
         self._sizes = [len(rows) for rows in exponents]
 
-    def rows(self, coefficients: Coefficients) -> Rows:
+    def rows(self, coefficients: Coefficients) -> Posynomials:
         """The monomials that are there.
 
         Args:
@@ -100,7 +100,7 @@ class Frames:
         found = np.array(coefficients)
         kept = found > 0
         parts = (int(part.sum()) for part in np.split(kept, np.cumsum(self._sizes)[:-1]))
-        return Rows(logs=np.log(found[kept]), own=self.own[kept], next=self.next[kept], parts=tuple(parts))
+        return Posynomials(logs=np.log(found[kept]), own=self.own[kept], next=self.next[kept], parts=tuple(parts))
 
 
 def _raised(row: list[float], column: int | None) -> list[float]:

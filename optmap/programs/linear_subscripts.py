@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from optmap.problem.canonical import Terms
-from optmap.problem.halo import distinct_values, run_values
+from optmap.workloads.canonical import Terms
+from optmap.workloads.halo import distinct_values, run_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class LineAxis:
         return distinct_values(self.coefficients, tuple(values[d] for d in self.dims))
 
     def run(self, values: dict[str, int], at: str, extent: int) -> int:
-        """Values that enter while the tile moves along a dim of some extent (`problem.halo.run_values`)."""
+        """Values that enter while the tile moves along a dim of some extent (`workloads.halo.run_values`)."""
         box = tuple(values[d] for d in self.dims)
         return run_values(self.coefficients, box, self.dims.index(at), extent)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from optmap.errors import InputError
-from optmap.problem.workload import Workload, access_names
+from optmap.base.errors import InputError
 from optmap.programs.program import Form, Program, Sense, Variable
+from optmap.workloads.workload import Workload, access_names
 
 
 def log_tiling_program(workload: Workload, *, capacity: float) -> Program:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, prod
 
-from optmap.errors import InputError
-from optmap.problem.workload import Workload, access_names
+from optmap.base.errors import InputError
 from optmap.programs.lifted import lifted_lp
 from optmap.programs.loglp_numbers import LogField, Vector, add, scale
+from optmap.workloads.workload import Workload, access_names
 
 LARGEST_FACE = 3000
 """Bases of a face that are visited at most; beyond it the face is marked incomplete."""
@@ -83,7 +83,7 @@ class LogLp:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tableau:
+class _FaceTableau:
     """Rows over all columns (names, then one slack per row and per limit), in a given basis."""
 
     basis: tuple[int, ...]
@@ -92,11 +92,11 @@ class _Tableau:
     reduced: Vector
     """Reduced cost per column; nonnegative at an optimum."""
 
-    def pivot(self, i: int, j: int) -> _Tableau:
+    def pivot(self, i: int, j: int) -> _FaceTableau:
         p = self.rows[i][j]
         row, rhs = scale(self.rows[i], 1 / p), scale(self.rhs[i], 1 / p)
         others = range(len(self.rows))
-        return _Tableau(
+        return _FaceTableau(
             basis=tuple(j if k == i else b for k, b in enumerate(self.basis)),
             rows=tuple(row if k == i else add(self.rows[k], row, -self.rows[k][j]) for k in others),
             rhs=tuple(rhs if k == i else add(self.rhs[k], rhs, -self.rows[k][j]) for k in others),
@@ -213,7 +213,7 @@ def face(lp: LogLp, *, limit: int = LARGEST_FACE) -> LogFace:
     )
 
 
-def _start(field: LogField, lp: LogLp) -> _Tableau:
+def _start(field: LogField, lp: LogLp) -> _FaceTableau:
     """The all-slack tableau: every tile extent 1, which is feasible."""
     index = {name: i for i, name in enumerate(lp.names)}
     members = [{index[n] for n in held} for _, held, _ in lp.rows] + [{i} for i in range(len(lp.names))]
@@ -223,7 +223,7 @@ def _start(field: LogField, lp: LogLp) -> _Tableau:
         tuple(Fraction(j in held) for j in range(d)) + tuple(Fraction(k == i) for k in range(count))
         for i, held in enumerate(members)
     )
-    return _Tableau(
+    return _FaceTableau(
         basis=tuple(range(d, d + count)),
         rows=rows,
         # A row without names is 0 <= log(room): any nonnegative number keeps it slack.
@@ -232,7 +232,7 @@ def _start(field: LogField, lp: LogLp) -> _Tableau:
     )
 
 
-def _optimal(field: LogField, tableau: _Tableau) -> _Tableau:
+def _optimal(field: LogField, tableau: _FaceTableau) -> _FaceTableau:
     """Primal simplex with Bland's rule, which cannot cycle; the box keeps it bounded."""
     while True:
         entering = next((j for j, r in enumerate(tableau.reduced) if r < 0), None)
@@ -242,7 +242,7 @@ def _optimal(field: LogField, tableau: _Tableau) -> _Tableau:
         tableau = tableau.pivot(leaving, entering)
 
 
-def _leaving(field: LogField, tableau: _Tableau, j: int) -> list[int]:
+def _leaving(field: LogField, tableau: _FaceTableau, j: int) -> list[int]:
     """Rows that limit the growth of column j first; all of them in a tie."""
     best: list[int] = []
     least: Vector = ()
@@ -257,14 +257,14 @@ def _leaving(field: LogField, tableau: _Tableau, j: int) -> list[int]:
     return best
 
 
-def _primal_neighbours(field: LogField, tableau: _Tableau) -> list[_Tableau]:
+def _primal_neighbours(field: LogField, tableau: _FaceTableau) -> list[_FaceTableau]:
     """Bases one pivot away with the same objective: columns of reduced cost zero enter."""
     basic = set(tableau.basis)
     free = [j for j, r in enumerate(tableau.reduced) if r == 0 and j not in basic]
     return [tableau.pivot(i, j) for j in free for i in _leaving(field, tableau, j)]
 
 
-def _dual_neighbours(field: LogField, tableau: _Tableau) -> list[_Tableau]:
+def _dual_neighbours(field: LogField, tableau: _FaceTableau) -> list[_FaceTableau]:
     """Bases one dual pivot away at the same vertex: basic variables of value zero leave."""
     found = []
     for i, value in enumerate(tableau.rhs):
@@ -276,7 +276,9 @@ def _dual_neighbours(field: LogField, tableau: _Tableau) -> list[_Tableau]:
     return found
 
 
-def _walk(start: _Tableau, neighbours: Callable[[_Tableau], list[_Tableau]], limit: int) -> tuple[list[_Tableau], bool]:
+def _walk(
+    start: _FaceTableau, neighbours: Callable[[_FaceTableau], list[_FaceTableau]], limit: int
+) -> tuple[list[_FaceTableau], bool]:
     """Every basis that neighbour steps reach, up to the limit, and whether that was all."""
     seen = {frozenset(start.basis): start}
     pending = [start]
@@ -292,7 +294,9 @@ def _walk(start: _Tableau, neighbours: Callable[[_Tableau], list[_Tableau]], lim
     return list(seen.values()), True
 
 
-def _vertex(tableau: _Tableau, names: tuple[str, ...], numbers: Sequence[tuple[str, Fraction]]) -> dict[str, Monomial]:
+def _vertex(
+    tableau: _FaceTableau, names: tuple[str, ...], numbers: Sequence[tuple[str, Fraction]]
+) -> dict[str, Monomial]:
     place = {b: i for i, b in enumerate(tableau.basis)}
     one = Monomial(powers=(), value=1.0)
     return {

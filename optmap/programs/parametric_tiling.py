@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from optmap.errors import InputError
-from optmap.problem.forms import convolution_form
-from optmap.problem.workload import Workload
+from optmap.base.errors import InputError
+from optmap.base.shown import Concise
 from optmap.programs.lifted import LiftedDim, lifted_lp
 from optmap.programs.loglp_numbers import LogField
-from optmap.shown import Concise
+from optmap.workloads.forms import convolution_form
+from optmap.workloads.workload import Workload
 
 MEMORY = "M"
 """Name of the capacity, unless a dim has it."""

@@ -15,7 +15,7 @@ from math import e, inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 Array = NDArray[np.float64]
 

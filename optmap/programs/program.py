@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 
 class Form(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyomo.core.expr import numeric_expr as expr_types
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3
 """How tightly a printed expression binds."""

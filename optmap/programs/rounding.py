@@ -6,10 +6,10 @@ from collections.abc import Mapping as Values
 from functools import lru_cache
 from math import floor, prod
 
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem.halo import grid_values
-from optmap.problem.workload import TensorAccess, Workload
-from optmap.texts import several
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.texts import several
+from optmap.workloads.halo import grid_values
+from optmap.workloads.workload import TensorAccess, Workload
 
 SHRINK = 0.9
 """Factor by which a dim of a tile that is too large shrinks at least."""

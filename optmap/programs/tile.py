@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from optmap.errors import InputError
-from optmap.problem.machine import CapacityRule
-from optmap.problem.workload import Workload
+from optmap.base.errors import InputError
+from optmap.machines.machine import CapacityRule
 from optmap.programs.program import Program
 from optmap.programs.tile_model import build_decomposition, build_epigraph, build_one_level
 from optmap.programs.tile_plan import Scale, TileLevel, make_plan
+from optmap.workloads.workload import Workload
 
 __all__ = ["Scale", "TileLevel", "minmax_level_program", "minmax_program", "one_level_program", "tiles"]
 

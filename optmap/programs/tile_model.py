@@ -8,10 +8,10 @@ from typing import Any
 import pyomo.environ as pyo
 
 from optmap.programs.expressions import Size, first_touches
-from optmap.programs.tile_plan import Plan, occupancy_terms, tensor_labels, tile_sizes, traffic_terms
+from optmap.programs.tile_plan import TilePlan, occupancy_terms, tensor_labels, tile_sizes, traffic_terms
 
 
-def tile_frame(plan: Plan) -> tuple[Any, tuple[dict[str, Size], ...]]:
+def tile_frame(plan: TilePlan) -> tuple[Any, tuple[dict[str, Size], ...]]:
     """A model with everything that all forms share.
 
     Tile variables, named traffic and occupancy expressions (words per tensor), rows for the
@@ -50,7 +50,7 @@ def tile_frame(plan: Plan) -> tuple[Any, tuple[dict[str, Size], ...]]:
     return model, sizes
 
 
-def _capacity_rows(plan: Plan, model: Any) -> None:
+def _capacity_rows(plan: TilePlan, model: Any) -> None:
     rows = {}
     for i, level in enumerate(plan.levels):
         if len(plan.fixed[i]) == len(plan.workload.dims):
@@ -61,19 +61,19 @@ def _capacity_rows(plan: Plan, model: Any) -> None:
         model.capacity = pyo.Constraint(list(rows), rule=lambda _, k: rows[k])
 
 
-def _total(plan: Plan, terms: Any, level: int) -> Any:
+def _total(plan: TilePlan, terms: Any, level: int) -> Any:
     names = [name for name, _ in tensor_labels(plan.workload)]
     return sum(terms[n] if plan.single else terms[plan.levels[level].name, n] for n in names)
 
 
-def build_one_level(plan: Plan) -> Any:
+def build_one_level(plan: TilePlan) -> Any:
     """The model that minimises the traffic of the only level (MOpt Eq. 3-5)."""
     model, _ = tile_frame(plan)
     _minimise_level(plan, model, 0)
     return model
 
 
-def _minimise_level(plan: Plan, model: Any, level: int) -> None:
+def _minimise_level(plan: TilePlan, model: Any, level: int) -> None:
     """The objective traffic/bandwidth of a level; its logarithm leaves first touches to the offset."""
     moved, bandwidth = _total(plan, model.traffic, level), plan.levels[level].bandwidth
     touches = first_touches(plan.workload)
@@ -85,7 +85,7 @@ def _minimise_level(plan: Plan, model: Any, level: int) -> None:
     model.cost = pyo.Objective(expr=goal, sense=pyo.minimize)
 
 
-def build_epigraph(plan: Plan) -> Any:
+def build_epigraph(plan: TilePlan) -> Any:
     """The model min z with traffic_l / bandwidth_l <= z at every level."""
     model, _ = tile_frame(plan)
     bounds = (plan.cost_floor(), plan.cost_ceiling())
@@ -110,7 +110,7 @@ def build_epigraph(plan: Plan) -> Any:
     return model
 
 
-def build_decomposition(plan: Plan, chosen: int, others: tuple[int, ...]) -> Any:
+def build_decomposition(plan: TilePlan, chosen: int, others: tuple[int, ...]) -> Any:
     """The model that minimises one level's cost while it is the largest (MOpt section 5)."""
     model, _ = tile_frame(plan)
     touches = first_touches(plan.workload)

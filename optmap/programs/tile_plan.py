@@ -9,10 +9,9 @@ from fractions import Fraction
 from math import isfinite, log
 from typing import Any
 
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem.machine import CapacityRule
-from optmap.problem.reuse import Room, dataflow, safe_working_set
-from optmap.problem.workload import TensorAccess, Workload, access_names
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.reuse import TensorRoom, dataflow, safe_working_set
 from optmap.programs.expressions import (
     Size,
     approximations,
@@ -22,6 +21,7 @@ from optmap.programs.expressions import (
     tensor_traffic,
 )
 from optmap.programs.program import Form, Program, Sense, Variable
+from optmap.workloads.workload import TensorAccess, Workload, access_names
 
 
 class Scale(StrEnum):
@@ -51,7 +51,7 @@ class TileLevel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TilePlan:
     """A tile program before Pyomo: checked input, and which sizes are parameters."""
 
     workload: Workload
@@ -140,7 +140,7 @@ class Plan:
 
 def make_plan(
     workload: Workload, levels: tuple[TileLevel, ...], scale: Scale, *, name: str, single: bool = False
-) -> Plan:
+) -> TilePlan:
     """Check the input and find which sizes have a choice."""
     if not levels:
         raise InputError(f"{workload.title}: a tile program needs at least one level")
@@ -165,7 +165,7 @@ def make_plan(
                     f"level {level.name}: the fixed tile of {dim} is larger than one further out; "
                     "fixed sizes must not shrink from inner to outer levels"
                 )
-    plan = Plan(
+    plan = TilePlan(
         workload=workload, levels=levels, scale=scale, name=name, single=single, lower=tuple(lower), upper=tuple(upper)
     )
     _check_smallest(plan)
@@ -189,7 +189,7 @@ def _check_level(workload: Workload, level: TileLevel) -> None:
             raise InputError(f"{where}: fixed size {size} of {dim} must lie in 1 … {workload.extents[dim]}")
 
 
-def _check_smallest(plan: Plan) -> None:
+def _check_smallest(plan: TilePlan) -> None:
     """Refuse a program whose smallest tiles do not fit, before any solver sees it."""
     smallest = tile_sizes(plan, {key: Fraction(plan.lower[key[0]][key[1]]) for key in plan.free()})
     for i, level in enumerate(plan.levels):
@@ -201,7 +201,7 @@ def _check_smallest(plan: Plan) -> None:
             )
 
 
-def tile_sizes(plan: Plan, free: Mapping[tuple[int, str], Size]) -> tuple[dict[str, Size], ...]:
+def tile_sizes(plan: TilePlan, free: Mapping[tuple[int, str], Size]) -> tuple[dict[str, Size], ...]:
     """Sizes per level, parameters and given free ones, with the extents as the outermost entry."""
     found: list[dict[str, Size]] = [
         {d: fixed[d] if d in fixed else free[i, d] for d in plan.workload.dims} for i, fixed in enumerate(plan.fixed)
@@ -209,7 +209,7 @@ def tile_sizes(plan: Plan, free: Mapping[tuple[int, str], Size]) -> tuple[dict[s
     return (*found, dict(plan.workload.extents))
 
 
-def traffic_terms(plan: Plan, level: int, sizes: Sequence[Mapping[str, Size]]) -> dict[str, Size]:
+def traffic_terms(plan: TilePlan, level: int, sizes: Sequence[Mapping[str, Size]]) -> dict[str, Size]:
     """Words per tensor across the boundary of a level (first touches not subtracted)."""
     flows = dataflow(plan.workload, plan.levels[level].permutation)
     return {
@@ -218,25 +218,25 @@ def traffic_terms(plan: Plan, level: int, sizes: Sequence[Mapping[str, Size]]) -
     }
 
 
-def level_traffic(plan: Plan, level: int, sizes: Sequence[Mapping[str, Size]]) -> Size:
+def level_traffic(plan: TilePlan, level: int, sizes: Sequence[Mapping[str, Size]]) -> Size:
     """Words across the boundary of a level, first touches not subtracted."""
     return sum(traffic_terms(plan, level, sizes).values())
 
 
-def occupancy_terms(plan: Plan, level: int, sizes: Sequence[Mapping[str, Size]]) -> dict[str, Size]:
+def occupancy_terms(plan: TilePlan, level: int, sizes: Sequence[Mapping[str, Size]]) -> dict[str, Size]:
     """Words per tensor that a level must hold."""
     workload = plan.workload
     if plan.levels[level].rule is CapacityRule.SAFE:
         rooms = safe_working_set(workload, plan.levels[level].permutation)
     else:
-        rooms = tuple(Room() for _ in workload.tensors)
+        rooms = tuple(TensorRoom() for _ in workload.tensors)
     return {
         name: tensor_occupancy(workload, tensor, sizes[level], room)
         for (name, tensor), room in zip(tensor_labels(workload), rooms, strict=True)
     }
 
 
-def level_occupancy(plan: Plan, level: int, sizes: Sequence[Mapping[str, Size]]) -> Size:
+def level_occupancy(plan: TilePlan, level: int, sizes: Sequence[Mapping[str, Size]]) -> Size:
     """Words that a level must hold."""
     return sum(occupancy_terms(plan, level, sizes).values())
 

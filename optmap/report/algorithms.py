@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from optmap.base.shown import Shown
 from optmap.baselines.algorithms import AlgorithmRow, compare_algorithms
-from optmap.problem.inputs import capacities_of
-from optmap.problem.io.workloads import workload_document
-from optmap.problem.workload import Workload
-from optmap.report.axes import capacity_axis
-from optmap.report.compare_plot import figure_axes
-from optmap.report.plots import PALETTE
+from optmap.files.inputs import capacities_of
+from optmap.files.workloads import workload_document
+from optmap.report.pictures.axes import capacity_axis
+from optmap.report.pictures.compare_plot import figure_axes
+from optmap.report.pictures.plots import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.shown import Shown
+from optmap.workloads.workload import Workload
 
 SCHEMA = "optmap.algorithms/1"
 MARKERS = "osD^v"

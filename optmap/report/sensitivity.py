@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from optmap.problem.io.workloads import workload_document
-from optmap.report.axes import new_axes, styled
-from optmap.report.plots import PALETTE
-from optmap.report.spatial_plots import legend, name_rows, title
+from optmap.files.workloads import workload_document
+from optmap.report.pictures.axes import new_axes, styled
+from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.spatial_plots import legend, name_rows, title
 from optmap.report.tables import grid, pairs
 from optmap.search import Sensitivity
 

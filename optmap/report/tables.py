@@ -7,16 +7,18 @@ from collections.abc import Mapping as MappingABC
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.constraints import Constraints
-from optmap.problem.padding import padding_text
+from optmap.base.texts import number, percent, several
+from optmap.machines.machine import Machine
+from optmap.mappings.constraints import Constraints
+from optmap.mappings.levels import Mapping
 from optmap.report.merged import names_text
-from optmap.texts import number, percent, several
+from optmap.workloads.padding import padding_text
+from optmap.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from optmap.evaluate.results import BoundaryTraffic, KeptPart, LevelCost
-    from optmap.evaluate.timing import Prediction
-    from optmap.gap.solution import BoundaryClaim
+    from optmap.answers.documents.solution import BoundaryClaim
+    from optmap.count.results import BoundaryTraffic, KeptPart, LevelCost
+    from optmap.count.timing import Prediction
     from optmap.search.floors import Number
     from optmap.search.result import TileAnswer
 

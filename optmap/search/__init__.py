@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from optmap.lazy import exports
+from optmap.base.lazy import exports
 
 if TYPE_CHECKING:
     from optmap.search.answer import cost_of as cost_of
@@ -46,7 +46,7 @@ __getattr__, __dir__ = exports(
         "bayes.strategy": "BayesianSettings observations_of",
         "bayes.transfer": "Observations load_observations",
         "found": "Found PERFECT",
-        "gemmini": "best_stationary fits greedy_stationary stationary",
+        "papers.gemmini": "best_stationary fits greedy_stationary stationary",
         "iooub.one_memory": "solve",
         "iooub.tiling": "best_tiling",
         "exact.elsewhere": "local_search",
@@ -56,13 +56,13 @@ __getattr__, __dir__ = exports(
         "explore.exhaustive": "ExhaustiveSettings",
         "explore.mapspace": "Mapspace",
         "explore.judges": "Judge judged_by model",
-        "explore.protocol": "NoSettings Proof Proposals Brief Scores Strategy",
+        "explore.protocol": "NoSettings Exhausted Proposals Brief Scores Strategy",
         "explore.random": "RandomSettings",
         "explore.route": "explorer strategy_of",
         "explore.settings": "Settable described setting setting_texts settings_of",
         "method": "Method refuse",
         "methods": "METHODS default_method register_method",
-        "mopt": "relaxation_report",
+        "papers.mopt": "relaxation_report",
         "papers.algorithm1": "fix_levels",
         "papers.artifact": "roles_of",
         "papers.common": "Hunt",
@@ -75,13 +75,13 @@ __getattr__, __dir__ = exports(
         "relaxation": "Relaxation",
         "result": "Answer NestAnswer TileAnswer conclusion",
         "route": "Route",
-        "search_space": "Setting setting_of",
+        "space.search_space": "Setting setting_of",
         "sunstone.inferred": "Inferred LoopOrders inferred_reuse left_orders",
         "sunstone.order_trie": "trie_of",
         "sunstone.search": "SUNSTONE_STRATEGY",
         "sunstone.sizes": "SpaceSize space_sizes",
         "sunstone.settings": "SunstoneSettings",
-        "timed.candidate": "Candidate",
+        "timed.candidate": "TimedCandidate",
         "timed.ranking": "order_of ranked",
         "timed.shapes": "even_cuts_up_to",
         "whole.chain_costs": "ChainCosts IntArray all_chains chain_count grid_of",

@@ -8,25 +8,27 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from optmap.errors import CheckError
-from optmap.evaluate import Running, count_mapping, evaluate_cost, floor_cycles
-from optmap.evaluate.spatial.count import NEST_EXACT, count_nest
-from optmap.evaluate.spatial.wires import wire_notes
-from optmap.evaluate.timing import Prediction
-from optmap.problem.demanded import as_demanded
-from optmap.problem.fabric import Fabric
-from optmap.problem.mapping import Mapping
-from optmap.problem.nest import Nest, mapping_of, nest_of
-from optmap.problem.options import TileRule
-from optmap.search.compulsory import compulsory
+from optmap.base.errors import CheckError
+from optmap.base.texts import plain, several
+from optmap.count.both_forms import count_mapping
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.wires import wire_notes
+from optmap.count.timing import Prediction
+from optmap.count.timing.floor import Running, floor_cycles
+from optmap.machines.fabric import Fabric
+from optmap.mappings.demanded import as_demanded
+from optmap.mappings.levels import Mapping
+from optmap.mappings.nest import Nest, mapping_of, nest_of
+from optmap.questions.options import TileRule
 from optmap.search.floors import Number
 from optmap.search.found import SAME, Found
 from optmap.search.question import Question
 from optmap.search.relaxation import Relaxation
 from optmap.search.result import Answer, MappingCount, ended, reaches
+from optmap.search.space.compulsory import compulsory
 from optmap.search.versions import versions
-from optmap.solvers.status import Point, Stop
-from optmap.texts import plain, several
+from optmap.solvers.status import PointKind, Stop
 
 
 def cost_of(question: Question, mapping: Mapping) -> float | None:
@@ -166,7 +168,7 @@ def assemble(question: Question, found: Found, *, seconds: float) -> Answer[Any,
             relaxation=known,
             bound=bound,
             proved=proved,
-            point=found.point if fits else Point.NONE,
+            point=found.point if fits else PointKind.NONE,
             space=_space(question, found),
             seconds=seconds,
             curve=found.curve if found.trace is None else tuple(found.trace.curve),

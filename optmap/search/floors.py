@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from optmap.problem.objective import Objective
-from optmap.problem.options import Merit
-from optmap.shown import Concise
+from optmap.base.shown import Concise
+from optmap.questions.objective import Objective
+from optmap.questions.options import Merit
 
 Number = int | float | Fraction
 """What objectives are: exact, or the nearest float of what is."""

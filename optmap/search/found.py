@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from optmap.errors import CheckError
-from optmap.problem.code_options import CodeOptions
-from optmap.problem.held import Held
-from optmap.problem.mapping import Mapping
-from optmap.problem.nest import Nest
+from optmap.base.errors import CheckError
+from optmap.base.shown import Concise
+from optmap.kernels.code_options import CodeOptions
+from optmap.mappings.held import Held
+from optmap.mappings.levels import Mapping
+from optmap.mappings.nest import Nest
 from optmap.search.curve import Improvement
 from optmap.search.relaxation import Relaxation
-from optmap.shown import Concise
-from optmap.solvers.status import Point
+from optmap.solvers.status import PointKind
 
 if TYPE_CHECKING:
-    from optmap.evaluate.timing import Prediction
+    from optmap.count.timing import Prediction
     from optmap.search.explore.driver import Trace
 
 SAME = 1e-9
@@ -46,7 +46,7 @@ class Found(Concise):
     """How the bound is proved, in words; empty for by the relaxation, or without one."""
     space: str = ""
     """The mappings among which the method looks for the best, in words."""
-    point: Point = Point.FEASIBLE
+    point: PointKind = PointKind.FEASIBLE
     """What is known of the relaxed point behind it."""
     evaluations: int = 0
     """Mappings or partial ones that were priced."""

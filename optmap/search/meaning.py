@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optmap.errors import InputError
-from optmap.problem.machine import Machine
+from optmap.base.errors import InputError
+from optmap.machines.machine import Machine
 
 SEARCHES = "--{option} is for searches on accelerators, which {machine} is not: leave it out"
 NO_MEANING = "--{option} {value} has no meaning on the accelerator {machine}: "

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from optmap.errors import InputError
-from optmap.problem.machine import CapacityRule, Machine
-from optmap.problem.options import IntegerRule, TileRule
-from optmap.problem.workload import Semantics
+from optmap.base.errors import InputError
+from optmap.base.shown import Concise, Names
+from optmap.base.texts import several
+from optmap.machines.machine import CapacityRule, Machine
+from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.route import Route
-from optmap.shown import Concise, Names
-from optmap.texts import several
+from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
     from optmap.search.question import Question
@@ -164,7 +164,7 @@ def _refuse_hopeless(question: Question) -> None:
 
         refuse_hopeless(question)
     else:
-        from optmap.search.search_space import refuse_small
+        from optmap.search.space.search_space import refuse_small
 
         refuse_small(question)
 
@@ -198,7 +198,7 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
         yield "counts for scratchpads: use --capacity tile", lambda route: question.capacity in route.capacity
     if question.workload.semantics is Semantics.ASSIGN:
         yield "loads every output: use --semantics accumulate", lambda route: Semantics.ASSIGN in route.semantics
-    from optmap.evaluate.policies import nest_policies
+    from optmap.count.policies import nest_policies
 
     known = " or ".join(name for name, policy in nest_policies().items() if route.counts(policy))
     yield (

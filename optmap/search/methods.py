@@ -5,20 +5,20 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from optmap.names import enter
-from optmap.problem.machine import CapacityRule, Machine
-from optmap.problem.objective import PREDICTED_TIME
-from optmap.problem.options import IntegerRule, TileRule
-from optmap.search.bottleneck import MOPT, SUM_OVER_LEVELS
+from optmap.base.names import enter
+from optmap.machines.machine import CapacityRule, Machine
+from optmap.questions.objective import PREDICTED_TIME
+from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.explore.route import explored
 from optmap.search.method import METHODS, Method
+from optmap.search.papers.bottleneck import MOPT, SUM_OVER_LEVELS
 from optmap.search.route import ALL_MERITS, Route
 
 if TYPE_CHECKING:
-    from optmap.problem.workload import Workload
     from optmap.search.explore.protocol import Strategy
     from optmap.search.found import Found
     from optmap.search.question import Question
+    from optmap.workloads.workload import Workload
 
 __all__ = ["HOMES", "LIBRARY", "METHODS", "default_method", "register_method"]
 
@@ -30,7 +30,7 @@ def _one_memory(question: Question) -> Found:
 
 
 def _stationary(question: Question) -> Found:
-    from optmap.search.gemmini import solve
+    from optmap.search.papers.gemmini import solve
 
     return solve(question)
 
@@ -54,7 +54,7 @@ def _artifact_fits(workload: Workload) -> object:
 
 
 def _greedy(question: Question) -> Found:
-    from optmap.search.gemmini import solve_greedy
+    from optmap.search.papers.gemmini import solve_greedy
 
     return solve_greedy(question)
 
@@ -78,13 +78,13 @@ def _exact(question: Question) -> Found:
 
 
 def _allocation(question: Question) -> Found:
-    from optmap.search.programs import solve_by_program
+    from optmap.search.allocation.programs import solve_by_program
 
     return solve_by_program(question)
 
 
 def _cosa(question: Question) -> Found:
-    from optmap.search.programs import solve_by_cosa
+    from optmap.search.allocation.programs import solve_by_cosa
 
     return solve_by_cosa(question)
 

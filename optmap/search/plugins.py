@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from optmap.errors import InputError
-from optmap.problem.io.kinds import missing_file
-from optmap.problem.objective import OBJECTIVES
+from optmap.base.errors import InputError
+from optmap.base.values import quoted
+from optmap.files.kinds import missing_file
+from optmap.questions.objective import OBJECTIVES
 from optmap.search.methods import HOMES, LIBRARY, METHODS
-from optmap.values import quoted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def code_digest(name: str) -> str:
 
 def _counting() -> ModuleType:
     """Where countings are registered: imported when one is asked for, since they count with NumPy."""
-    from optmap.evaluate import policies
+    from optmap.count import policies
 
     return policies
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from optmap.clock import Clock
-from optmap.errors import InputError
-from optmap.evaluate.spatial.count import NEST_EXACT
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
-from optmap.problem.demanded import demanded
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.fabric_notes import fabric_notes
-from optmap.problem.machine import CapacityRule, Machine
-from optmap.problem.objective import BOTTLENECK, Objective
-from optmap.problem.options import IntegerRule, Merit, TileRule
-from optmap.problem.workload import Semantics, Workload
-from optmap.shown import Concise
+from optmap.base.clock import Clock
+from optmap.base.errors import InputError
+from optmap.base.shown import Concise
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.fabric_notes import fabric_notes
+from optmap.machines.machine import CapacityRule, Machine
+from optmap.mappings.constraints import NO_CONSTRAINTS, Constraints
+from optmap.mappings.demanded import demanded
+from optmap.questions.objective import BOTTLENECK, Objective
+from optmap.questions.options import IntegerRule, Merit, TileRule
+from optmap.workloads.workload import Semantics, Workload
 
 ASSIGNED = (
     "outputs start empty on an accelerator: the statement is solved as an assignment (=), as with --semantics assign"

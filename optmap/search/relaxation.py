@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmap.shown import Concise
+from optmap.base.shown import Concise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,29 +6,29 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from optmap.evaluate.results import BoundaryTraffic, CostReport
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.evaluate.spatial.results import SpatialCost
-from optmap.problem.constraints import Constraints
-from optmap.problem.fabric import Fabric
-from optmap.problem.held import Held
-from optmap.problem.machine import CapacityRule, Machine
-from optmap.problem.mapping import Mapping
-from optmap.problem.nest import Nest
-from optmap.problem.objective import Objective
-from optmap.problem.options import Merit, TileRule
-from optmap.problem.workload import Workload
+from optmap.base.shown import PRESENTATIONS, Presentation, ShownMapping
+from optmap.base.texts import plain
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.results import SpatialCost
+from optmap.count.results import BoundaryTraffic, CostReport
+from optmap.machines.fabric import Fabric
+from optmap.machines.machine import CapacityRule, Machine
+from optmap.mappings.constraints import Constraints
+from optmap.mappings.held import Held
+from optmap.mappings.levels import Mapping
+from optmap.mappings.nest import Nest
+from optmap.questions.objective import Objective
+from optmap.questions.options import Merit, TileRule
 from optmap.search.floors import BoundaryCertificate, Floor, MeshFloor, Number, ProvedBound, WordsFloor
 from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.search.relaxation import Relaxation
-from optmap.shown import PRESENTATIONS, Presentation, ShownMapping
-from optmap.solvers.status import Point, Stop
-from optmap.texts import plain
+from optmap.solvers.status import PointKind, Stop
+from optmap.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from optmap.evaluate.timing import Prediction
-    from optmap.problem.code_options import CodeOptions
+    from optmap.count.timing import Prediction
+    from optmap.kernels.code_options import CodeOptions
 
 PROVED = 2e-6
 """Relative distance between cost and integer bound at which the cost is proved optimal: relaxations
@@ -253,7 +253,7 @@ class Answer(Solved, Generic[C, F]):
         return self.question.seed
 
     @property
-    def point(self) -> Point:
+    def point(self) -> PointKind:
         """What is known of the relaxed point behind the mapping."""
         return self.found.point
 

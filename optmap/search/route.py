@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from optmap.problem.machine import CapacityRule, Machine
-from optmap.problem.objective import alike
-from optmap.problem.options import IntegerRule, Merit, TileRule
-from optmap.problem.policy import Policy
-from optmap.problem.workload import Semantics, Workload
-from optmap.shown import Concise
+from optmap.base.shown import Concise
+from optmap.machines.machine import CapacityRule, Machine
+from optmap.questions.objective import alike
+from optmap.questions.options import IntegerRule, Merit, TileRule
+from optmap.questions.policy import Policy
+from optmap.workloads.workload import Semantics, Workload
 
 if TYPE_CHECKING:
     from optmap.search.found import Found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmap.lazy import exports
+from optmap.base.lazy import exports
 
 __getattr__, __dir__ = exports(
     __name__,
@@ -16,9 +16,9 @@ __getattr__, __dir__ = exports(
         "highs": "solve_model",
         "iterates": "Batch joined",
         "nlp": "from_geometric",
-        "parametric": "ParametricLp Region critical_regions",
+        "parametric": "ParametricLp VertexRegion critical_regions",
         "registry": "SOLVERS solve",
         "simplex": "minimise_standard solve_square",
-        "status": "Point Stop",
+        "status": "PointKind Stop",
     },
 )

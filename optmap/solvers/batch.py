@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from optmap.programs.posynomial import GeometricProgram
 from optmap.solvers.iterates import NO_TERM, Array, Batch, Iterates
-from optmap.solvers.status import Point, Solution, Stop
+from optmap.solvers.status import PointKind, Solution, Stop
 
 Settled = Callable[[Array, Array], NDArray[np.bool_]]
 """Of which programs (B,) enough is known, from the least z (B,) reached and the bounds (B,) on it."""
@@ -147,7 +147,7 @@ def solve_posynomial(program: GeometricProgram, *, start: Mapping[str, float] | 
     solved = bool(np.isfinite(found.value[0]) and np.isfinite(found.bound[0]))
     return Solution(
         stop=Stop.OPTIMAL if solved else Stop.ERROR,
-        point=Point.GLOBAL_OPTIMUM if solved else Point.NONE,
+        point=PointKind.GLOBAL_OPTIMUM if solved else PointKind.NONE,
         objective=float(found.value[0]) if solved else None,
         bound=float(found.bound[0]) if solved else None,
         values=dict(zip(program.names, found.point[0].tolist(), strict=True)) if solved else {},

@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import gcd, lcm
 from operator import mul
 
-from optmap.shown import Concise
+from optmap.base.shown import Concise
 
 Row = tuple[int, ...]
 """Coefficients of a linear form, or coordinates of a point."""

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from optmap.errors import InputError, UnknownNameError
-from optmap.names import choose
-from optmap.problem.library import solvers_config_path
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.base.names import choose
+from optmap.files.library import solvers_config_path
 
 FORMS: dict[str, tuple[str, ...]] = {
     "lp": ("highs",),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.errors import OptmapError
+from optmap.base.errors import OptmapError
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, monomial
 from optmap.solvers.registry import SOLVERS, SolverEntry
 from optmap.solvers.status import Solution, Stop

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import current
-from optmap.errors import InputError, SolverUnavailableError
+from optmap.base.clock import current
+from optmap.base.errors import InputError, SolverUnavailableError
 from optmap.solvers.native_output import off_stdout
 
 INSTALL = "pip install highspy"
@@ -38,7 +38,7 @@ Integers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class LinearRows:
     """A linear program's arrays; limits may be infinite."""
 
     cost: Floats
@@ -76,7 +76,7 @@ def load_highs() -> Any:
         raise SolverUnavailableError(f"HiGHS is not available ({error}); install it with: {INSTALL}") from error
 
 
-class Engine:
+class HighsEngine:
     """One program in HiGHS, which writes nothing to stdout and refuses no number of threads.
 
     Args:
@@ -91,7 +91,7 @@ class Engine:
     native: Any
     """The `highspy.Highs` itself: for rows, columns, points and bases; it is run by `run` alone."""
 
-    def __init__(self, rows: Rows, options: Mapping[str, object] | None = None) -> None:
+    def __init__(self, rows: LinearRows, options: Mapping[str, object] | None = None) -> None:
         self._module = load_highs()
         with off_stdout(discard=True):
             self.native = self._module.Highs()
@@ -143,7 +143,7 @@ class Engine:
         kind = self._module.HighsVarType
         return [kind.kInteger if integer else kind.kContinuous for integer in whole]
 
-    def _pass(self, rows: Rows) -> None:
+    def _pass(self, rows: LinearRows) -> None:
         model = self._module.HighsLp()
         model.num_col_, model.num_row_ = len(rows.cost), len(rows.row_lower)
         model.col_cost_, model.offset_ = rows.cost, rows.offset

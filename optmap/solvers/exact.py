@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import CheckError, InputError
-from optmap.solvers.engine import Engine, Rows
+from optmap.base.errors import CheckError, InputError
+from optmap.solvers.engine import HighsEngine, LinearRows
 from optmap.solvers.simplex import minimise_standard, solve_square
 from optmap.solvers.status import Stop
 
@@ -143,7 +143,7 @@ class VertexFinder:
         return np.array(self._engine.native.getSolution().col_value)
 
 
-def _engine_of(program: LinearProgram) -> Engine:
+def _engine_of(program: LinearProgram) -> HighsEngine:
     def floats(values: tuple[Fraction | None, ...], missing: float) -> Floats:
         return np.array([missing if v is None else float(v) for v in values], dtype=float)
 
@@ -153,10 +153,10 @@ def _engine_of(program: LinearProgram) -> Engine:
     return _engine(floats(program.cost, 0.0), matrix, rows, columns)
 
 
-def _engine(cost: Floats, matrix: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]) -> Engine:
+def _engine(cost: Floats, matrix: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]) -> HighsEngine:
     """HiGHS with a linear program: its limits of rows and of columns, infinite where there are none."""
     places = matrix != 0
-    program = Rows(
+    program = LinearRows(
         cost=cost,
         lower=columns[0],
         upper=columns[1],
@@ -167,7 +167,7 @@ def _engine(cost: Floats, matrix: Floats, rows: tuple[Floats, Floats], columns: 
         value=matrix[places],
         whole=np.zeros(len(cost), dtype=bool),
     )
-    return Engine(program, {"solver": "simplex", "presolve": "off"})
+    return HighsEngine(program, {"solver": "simplex", "presolve": "off"})
 
 
 def _highs_basis(program: LinearProgram) -> tuple[list[str], list[str]] | None:
@@ -253,7 +253,7 @@ def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class _Limit:
+class _SumLimit:
     """A limit on a sum over x."""
 
     coefficients: Vector
@@ -264,18 +264,18 @@ class _Limit:
     """Of the program; None for the limit of a column."""
 
 
-def _limits(program: LinearProgram) -> list[_Limit]:
+def _limits(program: LinearProgram) -> list[_SumLimit]:
     """Every limit that does not become the sign of a variable."""
     n, one = len(program.cost), Fraction(1)
     found = [
-        _Limit((Fraction(0),) * j + (one,) + (Fraction(0),) * (n - j - 1), high, -1, None)
+        _SumLimit((Fraction(0),) * j + (one,) + (Fraction(0),) * (n - j - 1), high, -1, None)
         for j, (low, high) in enumerate(zip(program.lower, program.upper, strict=True))
         if low is not None and high is not None
     ]
     for i, row in enumerate(program.rows):
         for value, sense in ((program.row_lower[i], 1), (program.row_upper[i], -1)):
             if value is not None:
-                found.append(_Limit(row, value, sense, i))
+                found.append(_SumLimit(row, value, sense, i))
     return found
 
 

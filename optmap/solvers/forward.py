@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyomo.core.expr import numeric_expr as expr_types
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 Array = NDArray[np.float64]
 Jet: TypeAlias = tuple[float, Array, Array]

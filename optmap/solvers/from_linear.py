@@ -10,14 +10,14 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from optmap.solvers.engine import Rows
+from optmap.solvers.engine import LinearRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearForm:
     """A model as a program to be minimised."""
 
-    rows: Rows
+    rows: LinearRows
     columns: tuple[Any, ...]
     """The Pyomo variable of every column."""
     sign: int
@@ -34,7 +34,7 @@ def rows_of(model: Any) -> LinearForm:
     matrix = form.A.tocsr()
     kinds = np.array([row.bound_type for row in form.rows], dtype=int)
     limits = np.asarray(form.rhs, dtype=float)
-    rows = Rows(
+    rows = LinearRows(
         cost=np.asarray(form.c.todense(), dtype=float).ravel(),
         offset=float(np.ravel(form.c_offset)[0]),
         lower=np.array([-inf if v.lb is None else v.lb for v in form.columns], dtype=float),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.solvers.expression_terms import NotTermsError, term_function
 from optmap.solvers.forward import ForwardFunction, check_differentiable
 from optmap.solvers.nlp import Array, Nlp, assemble, refuse_unbounded

@@ -12,10 +12,10 @@ from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 
-from optmap.errors import InputError
-from optmap.solvers.engine import FEASIBLE_POINT, LATE, Engine
+from optmap.base.errors import InputError
+from optmap.solvers.engine import FEASIBLE_POINT, LATE, HighsEngine
 from optmap.solvers.from_linear import LinearForm, rows_of
-from optmap.solvers.status import Point, Solution, Stop
+from optmap.solvers.status import PointKind, Solution, Stop
 
 FEASIBILITY = 1e-6
 """Largest violation, relative to 1 + |limit|, at which a point counts as feasible."""
@@ -54,11 +54,11 @@ def solve_model(
         form = rows_of(model)
     except InfeasibleConstraintException as error:
         return _nothing(Stop.INFEASIBLE, time.perf_counter() - began, f"HiGHS was not asked: {error}")
-    engine = Engine(form.rows, options)
+    engine = HighsEngine(form.rows, options)
     engine.limit_time(inf if time_limit is None else time_limit)
     status = engine.run()
     solution = _solution(model, form, engine, status, time.perf_counter() - began)
-    if load and solution.point is not Point.NONE:
+    if load and solution.point is not PointKind.NONE:
         for variable in form.columns:
             variable.set_value(solution.values[variable.name])
     return solution
@@ -99,7 +99,7 @@ def refuse_unbounded(model: Any) -> None:
             )
 
 
-def _solution(model: Any, form: LinearForm, engine: Engine, status: str, seconds: float) -> Solution:
+def _solution(model: Any, form: LinearForm, engine: HighsEngine, status: str, seconds: float) -> Solution:
     info = engine.native.getInfo()
     stop = Stop.late() if status in LATE else _STOPS.get(status, Stop.ERROR)
     message = f"HiGHS: {status.removeprefix('k')}"
@@ -118,7 +118,7 @@ def _solution(model: Any, form: LinearForm, engine: Engine, status: str, seconds
     bound = info.mip_dual_bound if info.mip_node_count != -1 else objective if optimal else None
     return Solution(
         stop=stop,
-        point=(Point.GLOBAL_OPTIMUM if optimal else Point.FEASIBLE) if held else Point.NONE,
+        point=(PointKind.GLOBAL_OPTIMUM if optimal else PointKind.FEASIBLE) if held else PointKind.NONE,
         objective=None if objective is None else form.sign * objective,
         bound=None if bound is None or not isfinite(bound) else form.sign * bound,
         values=values,
@@ -133,7 +133,7 @@ def _solution(model: Any, form: LinearForm, engine: Engine, status: str, seconds
 def _nothing(stop: Stop, seconds: float, message: str, violation: float = 0.0) -> Solution:
     return Solution(
         stop=stop,
-        point=Point.NONE,
+        point=PointKind.NONE,
         objective=None,
         seconds=seconds,
         solver="highs",

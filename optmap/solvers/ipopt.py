@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import current
-from optmap.errors import InputError, SolverUnavailableError
+from optmap.base.clock import current
+from optmap.base.errors import InputError, SolverUnavailableError
 from optmap.programs.posynomial import GeometricProgram
 from optmap.solvers.native_output import off_stdout
 from optmap.solvers.nlp import ARITHMETIC, Nlp, from_geometric
-from optmap.solvers.status import Point, Solution, Stop
+from optmap.solvers.status import PointKind, Solution, Stop
 
 Array = NDArray[np.float64]
 
@@ -96,7 +96,7 @@ def solve_model(
     from optmap.solvers.from_model import from_pyomo
 
     solution = solve_nlp(from_pyomo(model), options=options, start=start, time_limit=time_limit, convex=convex)
-    if load and solution.point is not Point.NONE:
+    if load and solution.point is not PointKind.NONE:
         import pyomo.environ as pyo  # here: geometric programs are solved without Pyomo
 
         for variable in model.component_data_objects(pyo.Var, active=True):
@@ -243,12 +243,12 @@ def judge(
     if not feasible or stop is Stop.INFEASIBLE:
         if stop is Stop.OPTIMAL:
             stop, message = Stop.ERROR, f"{message}; re-check failed: violation {violation:.3g}"
-        point = Point.NONE
+        point = PointKind.NONE
     elif stop is Stop.OPTIMAL:
-        point = Point.GLOBAL_OPTIMUM if convex or nlp.convex else Point.LOCAL_OPTIMUM
+        point = PointKind.GLOBAL_OPTIMUM if convex or nlp.convex else PointKind.LOCAL_OPTIMUM
     else:
-        point = Point.FEASIBLE
-    held = point is not Point.NONE
+        point = PointKind.FEASIBLE
+    held = point is not PointKind.NONE
     return Solution(
         stop=stop,
         point=point,

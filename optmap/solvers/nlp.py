@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial
 from optmap.solvers.terms import TermFunction, Terms, TermStack
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.errors import InputError
+from optmap.base.clock import Clock
+from optmap.base.errors import InputError
 from optmap.solvers.config import load_config
-from optmap.solvers.engine import FEASIBLE_POINT, LATE, Engine
+from optmap.solvers.engine import FEASIBLE_POINT, LATE, HighsEngine
 from optmap.solvers.from_linear import rows_of
 from optmap.solvers.status import Stop
 
@@ -68,7 +68,7 @@ class OuterModel:
         self.names = [variable.name for variable in form.columns]
         self._number = {name: place for place, name in enumerate(self.names)}
         self._whole = form.rows.whole
-        self._engine = Engine(form.rows, options)
+        self._engine = HighsEngine(form.rows, options)
         self._highs = self._engine.native
         known = self._number
         self._curves = [(known[x], known[v]) for x, v in curves if x in known and v in known]

@@ -18,8 +18,8 @@ from fractions import Fraction
 from itertools import zip_longest
 from math import gcd
 
-from optmap.errors import CheckError, InputError, LimitError
-from optmap.shown import Concise
+from optmap.base.errors import CheckError, InputError, LimitError
+from optmap.base.shown import Concise
 from optmap.solvers.cones import Cone, Row, cone, dot
 
 MOST_REGIONS = 5000
@@ -41,7 +41,7 @@ class ParametricLp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Region(Concise):
+class VertexRegion(Concise):
     """Where one vertex is optimal."""
 
     cone: Cone
@@ -53,7 +53,7 @@ class Region(Concise):
 
 
 @dataclass(slots=True)
-class _Tableau:
+class _ParametricTableau:
     """Rows over the variables, then the slacks, then the parameters of the right side, in a given basis.
 
     Every row is a positive multiple, in whole numbers without a common factor, of what it stands for: its coefficient
@@ -76,8 +76,8 @@ class _Tableau:
             self.reduced = _without(self.reduced, self.reduced[j], row, lead)
         self.basis = [j if k == i else b for k, b in enumerate(self.basis)]
 
-    def copy(self) -> _Tableau:
-        return _Tableau(self.basis, self.rows, self.reduced)
+    def copy(self) -> _ParametricTableau:
+        return _ParametricTableau(self.basis, self.rows, self.reduced)
 
 
 def _without(row: Vector, amount: int, pivot: Vector, lead: int) -> Vector:
@@ -88,7 +88,7 @@ def _without(row: Vector, amount: int, pivot: Vector, lead: int) -> Vector:
     return [x // common for x in found] if common > 1 else found
 
 
-class _Walk:
+class _BasisWalk:
     """Bases of one program and the two simplex methods with lexicographic rules."""
 
     def __init__(self, lp: ParametricLp) -> None:
@@ -96,7 +96,7 @@ class _Walk:
         self.columns = self.variables + self.height
         self.parameters = len(lp.right[0])
         slacks = [[int(i == k) for k in range(self.height)] for i in range(self.height)]
-        self.tableau = _Tableau(
+        self.tableau = _ParametricTableau(
             list(range(self.variables, self.columns)),
             [[*row, *slack, *right] for row, slack, right in zip(lp.matrix, slacks, lp.right, strict=True)],
             [*(-c for c in lp.cost), *([0] * (self.height + self.parameters)), 1],
@@ -111,16 +111,16 @@ class _Walk:
         right = self.right(row)
         return [dot(right, point) for point in near] + row[self.variables : self.columns]
 
-    def _price(self, tableau: _Tableau, places: dict[int, int], j: int) -> Vector:
+    def _price(self, tableau: _ParametricTableau, places: dict[int, int], j: int) -> Vector:
         """Multiples, the same for every column, of its reduced cost, and then of the small numbers e per variable."""
         rows = [tableau.rows[places[k]][j] if k in places else -int(k == j) for k in range(self.variables)]
         return [tableau.reduced[j], *rows]
 
-    def _nonbasic(self, tableau: _Tableau) -> tuple[list[int], dict[int, int]]:
+    def _nonbasic(self, tableau: _ParametricTableau) -> tuple[list[int], dict[int, int]]:
         places = {b: i for i, b in enumerate(tableau.basis)}
         return [j for j in range(self.columns) if j not in places], places
 
-    def optimum(self, near: Sequence[Row]) -> _Tableau:
+    def optimum(self, near: Sequence[Row]) -> _ParametricTableau:
         """The optimal basis at a point of the domain, by the primal simplex method from t = 0.
 
         Raises:
@@ -137,7 +137,7 @@ class _Walk:
                 raise InputError("parametric program: its variables have no limit")
             tableau.pivot(_least(levels), enters)
 
-    def repaired(self, start: _Tableau, near: Sequence[Row]) -> _Tableau:
+    def repaired(self, start: _ParametricTableau, near: Sequence[Row]) -> _ParametricTableau:
         """The optimal basis at another point, by the dual simplex method."""
         tableau = start.copy()
         while True:
@@ -150,7 +150,7 @@ class _Walk:
             prices = {j: (self._price(tableau, places, j), -row[j]) for j in free if row[j] < 0}
             tableau.pivot(leaves, _least(prices))
 
-    def region(self, tableau: _Tableau, domain: Sequence[Row]) -> Region | None:
+    def region(self, tableau: _ParametricTableau, domain: Sequence[Row]) -> VertexRegion | None:
         """Where a basis is optimal; None if that has no interior."""
         found = cone(self.parameters, [*domain, *(self.right(row) for row in tableau.rows)])
         if found is None:
@@ -160,14 +160,14 @@ class _Walk:
             for b, row in zip(tableau.basis, tableau.rows, strict=True)
         }
         zero = (Fraction(0),) * self.parameters
-        return Region(
+        return VertexRegion(
             cone=found,
             vertex=tuple(values.get(j, zero) for j in range(self.variables)),
             duals=tuple(Fraction(x, tableau.reduced[-1]) for x in tableau.reduced[self.variables : self.columns]),
         )
 
 
-def critical_regions(lp: ParametricLp, *, limit: int = MOST_REGIONS) -> tuple[Region, ...]:
+def critical_regions(lp: ParametricLp, *, limit: int = MOST_REGIONS) -> tuple[VertexRegion, ...]:
     """Cones with disjoint interiors that cover the domain, each with its optimal vertex and duals.
 
     Args:
@@ -179,7 +179,7 @@ def critical_regions(lp: ParametricLp, *, limit: int = MOST_REGIONS) -> tuple[Re
         LimitError: if there are more regions.
         CheckError: if a region has no interior (a bug).
     """
-    walk = _Walk(lp)
+    walk = _BasisWalk(lp)
     domain = cone(walk.parameters, lp.right)
     if domain is None:
         raise InputError("parametric program: its right-hand sides are never positive together")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-from optmap.errors import InputError, SolverUnavailableError
-from optmap.names import choose
+from optmap.base.errors import InputError, SolverUnavailableError
+from optmap.base.names import choose
 from optmap.programs.program import Form, Program
 from optmap.solvers.config import SolverConfig, check_options, load_config
-from optmap.solvers.status import Point, Solution
+from optmap.solvers.status import PointKind, Solution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +177,6 @@ def _arguments(
 def _in_own_unit(program: Program, found: Solution) -> Solution:
     objective = None if found.objective is None else program.objective_value(found.objective)
     bound = None if found.bound is None else program.objective_value(found.bound)
-    if found.point is Point.NONE:
+    if found.point is PointKind.NONE:
         objective = None
     return replace(found, objective=objective, bound=bound)

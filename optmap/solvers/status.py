@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from optmap.clock import stopping
+from optmap.base.clock import stopping
 
 
 class Stop(StrEnum):
@@ -37,7 +37,7 @@ class Stop(StrEnum):
         return self in (Stop.TIME_LIMIT, Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
 
 
-class Point(StrEnum):
+class PointKind(StrEnum):
     """What kind of point is held; a local optimum never counts as a bound."""
 
     NONE = "none"
@@ -56,7 +56,7 @@ class Solution:
 
     stop: Stop
     """Why the solver stopped."""
-    point: Point
+    point: PointKind
     """What `values` is."""
     objective: float | None
     """Objective at `values` in the program's own unit (logarithms undone); None without a point."""

@@ -9,27 +9,28 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from optmap.answers.documents.solution import solution_document
+from optmap.answers.proofs.beside import bound_in_time
 from optmap.api import solve
+from optmap.base.clock import Clock, current, limited, stopping
+from optmap.base.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, OptmapError
+from optmap.base.texts import several
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words
-from optmap.clock import Clock, current, limited, stopping
-from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError, LimitError, OptmapError
-from optmap.evaluate import CostReport
-from optmap.evaluate.spatial.results import SpatialCost
-from optmap.gap.beside import bound_in_time
-from optmap.gap.solution import solution_document
-from optmap.problem import Level, Machine, Workload
-from optmap.problem.io.machines import machine_document
-from optmap.problem.io.mappings import mapping_document
-from optmap.problem.io.workloads import workload_document
+from optmap.count.meshes.results import SpatialCost
+from optmap.count.results import CostReport
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.machine import Level, Machine
 from optmap.search.result import Answer, NestAnswer, TileAnswer
 from optmap.solvers.status import Stop
 from optmap.sweeps.method_settings import settings_for
 from optmap.sweeps.points import GridPoint, blank_row, certificate_name, load_plugins, read_task
-from optmap.sweeps.rows import Row, as_dict
+from optmap.sweeps.records.rows import Row, as_dict
 from optmap.sweeps.spec import BOUND
-from optmap.texts import several
 from optmap.version import __version__
+from optmap.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from optmap.bounds.result import LowerBound

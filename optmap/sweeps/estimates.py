@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 
-from optmap.clock import Clock
-from optmap.problem import Capacity, two_level
-from optmap.problem.builders import matmul
+from optmap.base.clock import Clock
+from optmap.machines.machine import two_level
 from optmap.sweeps.plan import Seconds, curves, first_grid, machine_at
 from optmap.sweeps.points import GridPoint, make_point
 from optmap.sweeps.spec import SweepSpec
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
 
 TRIED = 3
 """Points per method that are tried: of the workload with the fewest operations, of a middle one, of that with most."""

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from optmap.api import check
+from optmap.base.errors import CheckError, InputError, OptmapError
+from optmap.base.texts import several
 from optmap.checker import Report
-from optmap.errors import CheckError, InputError, OptmapError
-from optmap.problem.io.files import read_json
-from optmap.sweeps.damage import damage_of, document_text, key_text
-from optmap.sweeps.lock import at_work
-from optmap.sweeps.manifest import Entry, Manifest, file_digest
-from optmap.sweeps.parts import PLACE, Parts
-from optmap.sweeps.row_claims import ELSEWHERE, Behind, differences
-from optmap.sweeps.rows import COLUMNS, FAILURES, Row, row_of
+from optmap.files.reading import read_json
+from optmap.sweeps.records.damage import damage_of, document_text, key_text
+from optmap.sweeps.records.lock import at_work
+from optmap.sweeps.records.manifest import Manifest, ManifestEntry, file_digest
+from optmap.sweeps.records.parts import PLACE, Parts
+from optmap.sweeps.records.row_claims import ELSEWHERE, Behind, differences
+from optmap.sweeps.records.rows import COLUMNS, FAILURES, Row, row_of
 from optmap.sweeps.stored import LOCK, require
-from optmap.texts import several
 
 MOST_REASONS = 50
 """Reasons that a refusal gives; of more, only the number."""
@@ -78,7 +78,7 @@ class _Found:
         self.documents: dict[str, bool] = {}
         """Whether each document holds."""
 
-    def look_at(self, values: Mapping[str, object], entry: Entry) -> None:
+    def look_at(self, values: Mapping[str, object], entry: ManifestEntry) -> None:
         """Check one row and what is behind it."""
         self.rows += 1
         holds = [self._document_holds(path, digest) for path, digest in entry.documents.items()]

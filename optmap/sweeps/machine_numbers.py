@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from optmap.errors import InputError
-from optmap.problem import Machine
-from optmap.problem.io.fields import Fields, located
-from optmap.problem.io.machines import machine_document, machine_from
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields, located
+from optmap.files.machines import machine_document, machine_from
+from optmap.machines.machine import Machine
 
 MOST_VARIANTS = 10_000
 """Largest number of variants of one machine."""

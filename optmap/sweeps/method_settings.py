@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.search.explore.settings import setting_text
 
 SettingsInput = Mapping[str, object] | Iterable[str] | str

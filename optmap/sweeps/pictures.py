@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from optmap.gap.sizing import TARGETS, Sizing
-from optmap.problem import Machine, library
-from optmap.problem.io.kinds import expected
-from optmap.problem.network import network as load_network
-from optmap.report.network import network_document, network_table
-from optmap.report.sizing import sizing_table
-from optmap.report.sweep_album import Album, album, write_album
-from optmap.shown import Shown
+from optmap.answers.over_capacity.sizing import TARGETS, Sizing
+from optmap.base.shown import Shown
+from optmap.files import library
+from optmap.files.kinds import expected
+from optmap.files.network import network as load_network
+from optmap.machines.machine import Machine
+from optmap.report.answers.network import network_document, network_table
+from optmap.report.answers.sizing import sizing_table
+from optmap.report.pictures.sweep_album import Album, album, write_album
 from optmap.sweeps.reading import read_sweep
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from optmap.problem import Capacity, Machine, Workload, two_level
-from optmap.shown import brief
+from optmap.base.shown import brief
+from optmap.machines.machine import Machine, two_level
 from optmap.sweeps.points import GridPoint, make_point
 from optmap.sweeps.spec import SweepSpec
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

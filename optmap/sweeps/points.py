@@ -6,16 +6,18 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 
-from optmap.errors import InputError
-from optmap.problem import Capacity, Machine, Workload
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.files import fingerprint
-from optmap.problem.io.machines import machine_document, machine_from
-from optmap.problem.io.workloads import read_workload, workload_document
+from optmap.base.errors import InputError
+from optmap.files.fields import Fields
+from optmap.files.machines import machine_document, machine_from
+from optmap.files.reading import fingerprint
+from optmap.files.workloads import read_workload, workload_document
+from optmap.machines.machine import Machine
 from optmap.search.methods import LIBRARY, METHODS
 from optmap.search.plugins import PLUGINS, code_digest, load_plugin, own_policies
-from optmap.sweeps.rows import Row
+from optmap.sweeps.records.rows import Row
 from optmap.sweeps.spec import BOUND, Options
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Workload
 
 ANSWER_VERSIONS = dict.fromkeys((BOUND, *LIBRARY), 2)
 """Raised by one whenever a method's answers change: older ones are then solved again."""

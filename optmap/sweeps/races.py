@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmap.clock import INTERRUPTED, stopping
-from optmap.errors import CheckError, InputError
-from optmap.evaluate.policies import nest_policy
-from optmap.gap.race import LayerRace, Race, Run, run_from
-from optmap.names import choose
-from optmap.problem import Machine, Semantics, Workload, library
-from optmap.problem.inputs import (
+from optmap.answers.side_by_side.race import LayerRace, MethodRun, Race, run_from
+from optmap.base.clock import INTERRUPTED, stopping
+from optmap.base.errors import CheckError, InputError
+from optmap.base.names import choose
+from optmap.base.values import TimeInput, file_path, seconds, whole_number
+from optmap.count.policies import nest_policy
+from optmap.files import library
+from optmap.files.inputs import (
     ExtentsInput,
     MachineInput,
     WorkloadInput,
@@ -25,22 +26,23 @@ from optmap.problem.inputs import (
     text_of,
     workload_of,
 )
-from optmap.problem.io.workloads import read_workloads
-from optmap.problem.options import Merit, TileRule
+from optmap.files.workloads import read_workloads
+from optmap.machines.machine import Machine
+from optmap.questions.options import Merit, TileRule
 from optmap.search.methods import EXACT, METHODS
 from optmap.search.plugins import is_shared
-from optmap.sweeps.inline import InlineEngine
-from optmap.sweeps.local import default_jobs
+from optmap.sweeps.engines.inline import InlineEngine
+from optmap.sweeps.engines.local import default_jobs
 from optmap.sweeps.method_settings import SettingsInput, method_of
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import sweep_document
 from optmap.sweeps.run import make_engine, run_sweep
 from optmap.sweeps.spec import Options, SweepSpec
 from optmap.sweeps.store import read_rows
-from optmap.values import TimeInput, file_path, seconds, whole_number
+from optmap.workloads.workload import Semantics, Workload
 
 if TYPE_CHECKING:
-    from optmap.sweeps.engine import Engine
+    from optmap.sweeps.engines.engine import Engine
     from optmap.sweeps.points import GridPoint
     from optmap.sweeps.tally import Tally
 
@@ -127,7 +129,7 @@ def race(
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
         place = Path(folder) / "race" if directory is None else file_path(directory, "directory")
         heats = _heats(spec, worker, place, Path(folder) / "own", proof)
-        reused, answers = 0, dict[tuple[str, str], Run | str]()
+        reused, answers = 0, dict[tuple[str, str], MethodRun | str]()
         for number, heat in enumerate(heats):
             reused += heat.run(progress, number / len(heats), 1 / len(heats))
             answers |= heat.answers()
@@ -178,14 +180,14 @@ class _Heat:
             progress(order[0], first)
         return run_sweep(self.spec, self.directory, engine=self.engine, progress=tell).reused
 
-    def answers(self) -> dict[tuple[str, str], Run | str]:
+    def answers(self) -> dict[tuple[str, str], MethodRun | str]:
         """What each method did on each layer, or why it has no mapping.
 
         Raises:
             CheckError: if a recount contradicted a method.
         """
         rows = {(row["workload"], row["input_hash"]): row for row in read_rows(self.directory).to_pylist()}
-        found = dict[tuple[str, str], Run | str]()
+        found = dict[tuple[str, str], MethodRun | str]()
         for point in self.points:
             row = rows.get((point.workload.title, point.input_hash))
             if row is None:  # a race that was interrupted
@@ -223,12 +225,12 @@ def _only(spec: SweepSpec, methods: Sequence[str]) -> SweepSpec:
     return replace(spec, methods=mine, options=replace(spec.options, settings=texts))
 
 
-def _layer(workload: Workload, methods: Sequence[str], answers: Mapping[tuple[str, str], Run | str]) -> LayerRace:
+def _layer(workload: Workload, methods: Sequence[str], answers: Mapping[tuple[str, str], MethodRun | str]) -> LayerRace:
     """All methods on one layer."""
     found = {name: answers[workload.title, name] for name in methods}
     return LayerRace(
         workload=workload,
-        runs={name: run for name, run in found.items() if isinstance(run, Run)},
+        runs={name: run for name, run in found.items() if isinstance(run, MethodRun)},
         left_out={name: reason for name, reason in found.items() if isinstance(reason, str)},
     )
 

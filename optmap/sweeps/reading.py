@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optmap.errors import CheckError, InputError
-from optmap.values import file_path
+from optmap.base.errors import CheckError, InputError
+from optmap.base.values import file_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ def read_sweep(directory: str | Path, *, tiles: bool = False) -> pd.DataFrame:
     """The rows of a sweep as a table, sorted, every point once.
 
     Works while the sweep runs: it shows what has been answered so far. The columns are the fields
-    of `optmap.sweeps.rows.Row`; `sweep_document` gives the whole answer behind a row. DuckDB reads the
+    of `optmap.sweeps.records.rows.Row`; `sweep_document` gives the whole answer behind a row. DuckDB reads the
     same files: `SELECT * FROM 'DIR/rows/*.parquet'`.
 
     Args:
@@ -33,7 +33,7 @@ def read_sweep(directory: str | Path, *, tiles: bool = False) -> pd.DataFrame:
     Raises:
         InputError: if there is no sweep in the directory, or pandas or pyarrow is not installed.
     """
-    from optmap.sweeps.rows import WIDE
+    from optmap.sweeps.records.rows import WIDE
     from optmap.sweeps.store import read_rows
     from optmap.sweeps.stored import require
 
@@ -82,7 +82,7 @@ def document_path(directory: str | Path, row: Mapping[Any, Any] | str) -> Path:
         InputError: if the row has none (a failure, or an infeasible point).
         CheckError: if it is not what the manifest of the sweep says.
     """
-    from optmap.sweeps.manifest import file_digest, manifest_of
+    from optmap.sweeps.records.manifest import file_digest, manifest_of
     from optmap.sweeps.store import solution_path
 
     if not isinstance(row, str) and "input_hash" not in row:
@@ -113,6 +113,6 @@ def sweep_document(directory: str | Path, row: Mapping[Any, Any] | str) -> dict[
         InputError: if the row has none, or it cannot be read.
         CheckError: if it is not what the manifest of the sweep says.
     """
-    from optmap.problem.io.files import read_json
+    from optmap.files.reading import read_json
 
     return dict(read_json(document_path(directory, row)).values)

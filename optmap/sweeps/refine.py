@@ -28,7 +28,7 @@ STRAIGHT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class MethodValue:
     """What one method says at one capacity; None where it has no answer."""
 
     found: float | None
@@ -37,7 +37,7 @@ class Value:
     """Lower bound on it."""
 
 
-Values = Mapping[int, Mapping[str, Value]]
+Values = Mapping[int, Mapping[str, MethodValue]]
 """Per capacity (in the unit of the axis) and method."""
 
 
@@ -81,7 +81,7 @@ def _bisect(low: int, high: int, known: Values, refine: Refine, wanted: list[int
     _bisect(between, high, known, refine, wanted, straight=straight)
 
 
-def _relevant(value: Value, method: str, refine: Refine) -> tuple[float, ...] | None:
+def _relevant(value: MethodValue, method: str, refine: Refine) -> tuple[float, ...] | None:
     """The numbers that the metric is made of; () if the method has none, None without an answer."""
     if refine.metric == BOUND:
         return None if value.bound is None else (value.bound,)
@@ -94,7 +94,7 @@ def _relevant(value: Value, method: str, refine: Refine) -> tuple[float, ...] | 
     return None if not value.bound else (value.found, value.bound)
 
 
-def _proved(low: Value, high: Value, method: str, refine: Refine) -> bool:
+def _proved(low: MethodValue, high: MethodValue, method: str, refine: Refine) -> bool:
     """Whether everything between two capacities is known to the tolerance."""
     a, b = _relevant(low, method, refine), _relevant(high, method, refine)
     if a is None or b is None:
@@ -106,7 +106,7 @@ def _proved(low: Value, high: Value, method: str, refine: Refine) -> bool:
     return all(max(x, y) <= min(x, y) * (1 + refine.tolerance) for x, y in zip(a, b, strict=True))
 
 
-def _predicted(values: list[Value | None], share: float, method: str, refine: Refine) -> bool:
+def _predicted(values: list[MethodValue | None], share: float, method: str, refine: Refine) -> bool:
     """Whether the line between the first and the last capacity meets the curve at the one between them."""
     a, m, b = (None if value is None else _relevant(value, method, refine) for value in values)
     if a is None or b is None or m is None:

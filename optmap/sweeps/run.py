@@ -9,25 +9,25 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from optmap.clock import stopping
-from optmap.errors import InputError
-from optmap.names import choose
+from optmap.base.clock import stopping
+from optmap.base.errors import InputError
+from optmap.base.names import choose
+from optmap.base.values import whole_number
 from optmap.search.plugins import is_shared
 from optmap.sweeps.answers import PointAnswer
-from optmap.sweeps.engine import Engine, EngineError, Outcome, Task
+from optmap.sweeps.engines.engine import Engine, EngineError, Outcome, PointTask
+from optmap.sweeps.engines.inline import InlineEngine, OwnHere
+from optmap.sweeps.engines.local import TICK_SECONDS, LocalEngine, default_jobs
 from optmap.sweeps.estimates import Measure, estimate
-from optmap.sweeps.inline import InlineEngine, OwnHere
-from optmap.sweeps.local import TICK_SECONDS, LocalEngine, default_jobs
 from optmap.sweeps.plan import Grid, Plan, first_grid, make_plan, missing_points, points
 from optmap.sweeps.points import GridPoint, blank_row, task_text
-from optmap.sweeps.refine import Value, more_capacities
-from optmap.sweeps.rows import FAILURES, row_of
+from optmap.sweeps.records.rows import FAILURES, row_of
+from optmap.sweeps.refine import MethodValue, more_capacities
 from optmap.sweeps.spec import BOUND, SweepSpec
 from optmap.sweeps.spec_io import read_spec, spec_from
-from optmap.sweeps.store import Store
+from optmap.sweeps.store import SweepStore
 from optmap.sweeps.stored import look
 from optmap.sweeps.tally import Tally
-from optmap.values import whole_number
 from optmap.version import __version__
 
 ENGINES = ("local", "inline", "dask")
@@ -100,7 +100,7 @@ def make_engine(name: str, *, jobs: int | None = None, scheduler: str | None = N
     if name == "inline":
         return InlineEngine()
     if scheduler is not None:
-        from optmap.sweeps.cluster import DaskEngine
+        from optmap.sweeps.engines.cluster import DaskEngine
 
         return DaskEngine(scheduler)
     return LocalEngine(jobs)
@@ -152,8 +152,8 @@ def run_sweep(
         StoreError: if the directory cannot be written.
         EngineError: if the engine does not work.
     """
-    with Store(directory) as store, engine.session():
-        run = _Run(spec=spec, store=store, engine=OwnHere(engine), retry=retry, progress=progress)
+    with SweepStore(directory) as store, engine.session():
+        run = _SweepRun(spec=spec, store=store, engine=OwnHere(engine), retry=retry, progress=progress)
         grid: Grid = first_grid(spec)
         known = dict(grid)
         while any(grid.values()) and not run.tally.interrupted:
@@ -166,11 +166,11 @@ def run_sweep(
 
 
 @dataclass(kw_only=True)
-class _Run:
+class _SweepRun:
     """One run of a sweep: points go out as tasks, outcomes come back as rows."""
 
     spec: SweepSpec
-    store: Store
+    store: SweepStore
     engine: Engine
     retry: bool
     progress: Progress | None
@@ -216,7 +216,7 @@ class _Run:
         if self._out and not self.tally.interrupted:
             raise EngineError(f"{len(self._out)} points got no answer; run the same sweep again for them")
 
-    def _tasks(self, wanted: Iterator[GridPoint]) -> Iterator[Task]:
+    def _tasks(self, wanted: Iterator[GridPoint]) -> Iterator[PointTask]:
         """Tasks for the points that need work; made only when the engine asks for one."""
         for point in wanted:
             if stopping():
@@ -237,7 +237,7 @@ class _Run:
                 self._out[self._number] = point
                 self._hashes.add(point.input_hash)
                 here = point.method != BOUND and not is_shared(point.method, point.options.counting)
-                yield Task(number=self._number, text=task_text(point), seconds=self.spec.hard_limit, here=here)
+                yield PointTask(number=self._number, text=task_text(point), seconds=self.spec.hard_limit, here=here)
 
     def _copy(self) -> None:
         """Rows for points that were answered under another name."""
@@ -274,15 +274,15 @@ class _Run:
         self.tally.count(answer.row)
 
 
-def _next_grid(spec: SweepSpec, store: Store, known: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+def _next_grid(spec: SweepSpec, store: SweepStore, known: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
     """Capacities that the refinement asks for, per curve."""
     if spec.refine is None:
         return {}
-    values: dict[int, dict[int, dict[str, Value]]] = {number: {} for number in known}
+    values: dict[int, dict[int, dict[str, MethodValue]]] = {number: {} for number in known}
     rows = store.curve_values()
     for number, amount, point in points(spec, known):
         found, bound, stop = rows.get(point.input_hash, (None, None, ""))
-        value = Value(found=None, bound=None) if stop in FAILURES else Value(found=found, bound=bound)
+        value = MethodValue(found=None, bound=None) if stop in FAILURES else MethodValue(found=found, bound=bound)
         values[number].setdefault(amount, {})[point.method] = value
     first = first_grid(spec)
     return {number: more_capacities(first[number], values[number], spec.refine) for number in known}

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from optmap.api import OBJECTIVES
-from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate.policies import nest_policies
-from optmap.names import choose
-from optmap.problem import Capacity, CapacityRule, Machine, Workload, constraints_of, two_level
-from optmap.problem.options import IntegerRule, Merit, TileRule
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.names import choose
+from optmap.count.policies import nest_policies
+from optmap.machines.machine import CapacityRule, Machine, two_level
+from optmap.mappings.constraint_texts import constraints_of
+from optmap.questions.options import IntegerRule, Merit, TileRule
 from optmap.search.methods import METHODS, default_method
 from optmap.solvers.config import FORMS
 from optmap.sweeps.method_settings import method_of, method_settings
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Workload
 
 BOUND = "bound"
 """The method that proves a lower bound instead of finding a mapping."""

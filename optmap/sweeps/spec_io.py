@@ -7,20 +7,22 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from optmap.errors import InputError
-from optmap.problem import Capacity, Machine, Workload, library
-from optmap.problem.inputs import is_statement, products_of
-from optmap.problem.io.fields import Fields, located
-from optmap.problem.io.files import load_yaml
-from optmap.problem.io.kinds import expected
-from optmap.problem.io.machines import machine_from
-from optmap.problem.io.workloads import read_workloads, workload_from
-from optmap.problem.parser import parse_workload
-from optmap.problem.sizes import parse_capacity
-from optmap.problem.workload import Semantics
+from optmap.base.errors import InputError
+from optmap.base.values import file_path, seconds
+from optmap.files import library
+from optmap.files.fields import Fields, located
+from optmap.files.inputs import is_statement, products_of
+from optmap.files.kinds import expected
+from optmap.files.machines import machine_from
+from optmap.files.reading import load_yaml
+from optmap.files.workloads import read_workloads, workload_from
+from optmap.machines.machine import Machine
 from optmap.sweeps.machine_numbers import variants
 from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec, default_methods
-from optmap.values import file_path, seconds
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_capacity
+from optmap.workloads.workload import Semantics, Workload
 
 KEYS = (
     "name",

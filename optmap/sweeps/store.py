@@ -25,15 +25,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.sweeps.answers import PointAnswer
-from optmap.sweeps.damage import Named, damage_of
-from optmap.sweeps.files import TEMPORARY, store_error, write_atomic
-from optmap.sweeps.lock import Claims, DirectoryLock, at_work
-from optmap.sweeps.manifest import Entry, Manifest, file_digest, row_digest
-from optmap.sweeps.parts import Parts, aside_path, part_bytes
 from optmap.sweeps.points import GridPoint
-from optmap.sweeps.rows import COLUMNS, FAILURES, KEY, Row, arrow_schema, as_dict, row_of
+from optmap.sweeps.records.damage import Named, damage_of
+from optmap.sweeps.records.files import TEMPORARY, store_error, write_atomic
+from optmap.sweeps.records.lock import Claims, DirectoryLock, at_work
+from optmap.sweeps.records.manifest import Manifest, ManifestEntry, file_digest, row_digest
+from optmap.sweeps.records.parts import Parts, aside_path, part_bytes
+from optmap.sweeps.records.rows import COLUMNS, FAILURES, KEY, Row, arrow_schema, as_dict, row_of
 from optmap.sweeps.stored import LOCK, Stored, require
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ PARTS_KEPT = 64
 """Own part files before they are put together."""
 
 
-class Store(Stored):
+class SweepStore(Stored):
     """The directory of a sweep, open for reading and adding rows; use it as a context manager.
 
     Args:
@@ -80,7 +80,7 @@ class Store(Stored):
         self._lock = DirectoryLock(directory / LOCK)
         self._claims = Claims(directory / ".claims")
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> SweepStore:
         others = self._lock.share()
         if others:
             log.warning("%s: another sweep is at work here; each point is answered by one of them", self.directory)
@@ -199,7 +199,7 @@ class Store(Stored):
             return
         table = pa.Table.from_pylist([as_dict(row) for row, _ in self._held], schema=arrow_schema())
         lines = [
-            Entry(key=row.key, row=row_digest(values), documents=documents)
+            ManifestEntry(key=row.key, row=row_digest(values), documents=documents)
             for (row, documents), values in zip(self._held, table.to_pylist(), strict=True)
         ]
         self._own.append(self._write_part(table, lines))
@@ -209,7 +209,7 @@ class Store(Stored):
         if len(self._own) >= PARTS_KEPT:
             self._own = [self._replace_parts(self._own)]
 
-    def _write_part(self, table: pa.Table, lines: Iterable[Entry] = ()) -> Path:
+    def _write_part(self, table: pa.Table, lines: Iterable[ManifestEntry] = ()) -> Path:
         """Write rows as a part file; their lines are in the manifest before it is in its place."""
         path = self._rows / f"part-{self._run}-{uuid.uuid4().hex[:8]}.parquet"
         self._seen.add(path)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from optmap.errors import InputError
-from optmap.extras import install
-from optmap.sweeps.damage import Named, damage_of
-from optmap.sweeps.lock import at_work
-from optmap.sweeps.manifest import Key, Manifest, file_digest
-from optmap.sweeps.parts import PLACE, Parts
+from optmap.base.errors import InputError
+from optmap.base.extras import install
 from optmap.sweeps.points import GridPoint
-from optmap.sweeps.rows import FAILURES, KEY
+from optmap.sweeps.records.damage import Named, damage_of
+from optmap.sweeps.records.lock import at_work
+from optmap.sweeps.records.manifest import Key, Manifest, file_digest
+from optmap.sweeps.records.parts import PLACE, Parts
+from optmap.sweeps.records.rows import FAILURES, KEY
 
 LOCK = ".lock"
 WORTH_ANOTHER_TRY = (*FAILURES, "error", "time_limit")

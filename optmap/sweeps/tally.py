@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from optmap.shown import brief
-from optmap.sweeps.rows import FAILURES, Row
-from optmap.texts import several
+from optmap.base.shown import brief
+from optmap.base.texts import several
+from optmap.sweeps.records.rows import FAILURES, Row
 
 BAD_INPUT = 2
 LIMIT_REACHED = 4

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from sympy import Expr, Integer, Mul, Symbol, ceiling, latex, sqrt
 
-from optmap.errors import InputError
-from optmap.names import choose
-from optmap.problem.forms import contraction_form, convolution_form
-from optmap.problem.workload import Semantics, TensorAccess, Workload
-from optmap.shown import Concise
+from optmap.base.errors import InputError
+from optmap.base.names import choose
+from optmap.base.shown import Concise
+from optmap.base.texts import several
 from optmap.symbolic.footprint import footprint
 from optmap.symbolic.ioopt import HeldTraffic, held_traffic
 from optmap.symbolic.symbols import latex_name, tile, tiles
-from optmap.texts import several
+from optmap.workloads.forms import contraction_form, convolution_form
+from optmap.workloads.workload import Semantics, TensorAccess, Workload
 
 MEMORY = Symbol("S", positive=True)
 """Words of the fast memory."""

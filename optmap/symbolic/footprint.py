@@ -8,8 +8,8 @@ from typing import Any
 from sympy import Add, Expr, Function, Integer, Max, Min, Mul
 
 from optmap.loop_orders.structure import reduced
-from optmap.problem.halo import distinct_values
-from optmap.problem.workload import Axis, TensorAccess
+from optmap.workloads.halo import distinct_values
+from optmap.workloads.workload import Subscript, TensorAccess
 
 Tile = Mapping[str, Expr]
 """Extent per dim: symbols, numbers or expressions in them."""
@@ -31,7 +31,7 @@ class distinct(Function):  # type: ignore[misc]  # noqa: N801  # printed in lowe
         return None
 
 
-def axis_values(axis: Axis, tile: Tile) -> Expr:
+def axis_values(axis: Subscript, tile: Tile) -> Expr:
     """Distinct values of one subscript over a tile.
 
     After division by the common factor of the coefficients: no dim 1; one dim T; unit
@@ -66,7 +66,7 @@ def footprint(tensor: TensorAccess, tile: Tile) -> Expr:
     return Mul(*(axis_values(axis, tile) for axis in tensor.axes))
 
 
-def axis_run(axis: Axis, dim: str, tile: Tile, trips: Expr) -> Expr:
+def axis_run(axis: Subscript, dim: str, tile: Tile, trips: Expr) -> Expr:
     """Values that one run of the loop over `dim` brings in, tile by tile, for one subscript.
 
     The first tile counts whole, every next one by what it does not share with its predecessor:
@@ -90,6 +90,6 @@ def axis_run(axis: Axis, dim: str, tile: Tile, trips: Expr) -> Expr:
     return one + (trips - 1) * (two - one)
 
 
-def axis_overlap(axis: Axis, dim: str, tile: Tile) -> Expr:
+def axis_overlap(axis: Subscript, dim: str, tile: Tile) -> Expr:
     """Values of a subscript that two neighbouring tiles along `dim` share: 2 f(T) - f(2T)."""
     return 2 * axis_values(axis, tile) - axis_values(axis, {**tile, dim: 2 * tile[dim]})

@@ -13,12 +13,12 @@ from itertools import islice
 
 from sympy import Expr, Mul
 
-from optmap.errors import InputError
-from optmap.problem.axes import overlaps
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.base.errors import InputError
 from optmap.symbolic.footprint import footprint
 from optmap.symbolic.symbols import tiles
 from optmap.symbolic.traffic import check_permutation, visits
+from optmap.workloads.axes import overlaps
+from optmap.workloads.workload import TensorAccess, Workload
 
 
 def reuse_sets(workload: Workload, small: Iterable[str] = ()) -> dict[str, frozenset[str]]:

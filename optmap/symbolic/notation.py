@@ -12,7 +12,7 @@ from optmap.symbolic.symbols import latex_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class RatioTerm:
     """A product that keeps its ratios: coefficient · ∏ outer/tile · ∏ factors."""
 
     coefficient: int
@@ -47,20 +47,20 @@ class Notation(ABC):
         text = self.expression(value)
         return self.bracket(text) if isinstance(value, Add) else text
 
-    def product(self, term: Term) -> str:
+    def product(self, term: RatioTerm) -> str:
         """A term, coefficient first, then ratios, then factors."""
         parts = [str(term.coefficient)] if term.coefficient != 1 else []
         parts += [self.ratio(above, below) for above, below in term.ratios]
         parts += [self.factor(value) for value in term.factors if value != 1]
         return self.times(parts) if parts else "1"
 
-    def total(self, terms: Sequence[Term]) -> str:
+    def total(self, terms: Sequence[RatioTerm]) -> str:
         """A sum with the common ratios taken out, level by level, as MOpt prints its equations."""
         common = tuple(r for r in terms[0].ratios if all(r in term.ratios for term in terms))
         if len(terms) == 1:
             return self.product(terms[0])
         inner = [
-            Term(
+            RatioTerm(
                 coefficient=term.coefficient,
                 ratios=tuple(r for r in term.ratios if r not in common),
                 factors=term.factors,

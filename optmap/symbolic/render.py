@@ -6,14 +6,14 @@ from typing import Any
 
 from sympy import Expr
 
-from optmap.loop_orders.classes import Classes, dataflow_classes
-from optmap.problem.machine import CapacityRule
-from optmap.problem.reuse import safe_working_set
-from optmap.problem.workload import Semantics, TensorAccess, Workload, access_names
+from optmap.loop_orders.classes import DataflowClasses, dataflow_classes
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.reuse import safe_working_set
 from optmap.symbolic.footprint import axis_values
-from optmap.symbolic.notation import Latex, Notation, Term, Text
+from optmap.symbolic.notation import Latex, Notation, RatioTerm, Text
 from optmap.symbolic.symbols import tiles
 from optmap.symbolic.traffic import check_permutation, visits
+from optmap.workloads.workload import Semantics, TensorAccess, Workload, access_names
 
 PROOF_NOTATION = (
     "u_k = N_k/T_k - 1 >= 0, v_k = T_k - 1 >= 0; F_A[j] is the footprint of subscript j of A; shared_j and fresh_j "
@@ -105,7 +105,7 @@ def classes_document(
         `classes`: representative (outermost first), bands, size, traffic per tensor in words;
         `permutations`, `equivalence_classes`; `dominated`: class, by, proof; `notation`, `rule`.
     """
-    found: Classes = dataflow_classes(workload, concrete=concrete, rule=rule)
+    found: DataflowClasses = dataflow_classes(workload, concrete=concrete, rule=rule)
     return {
         "classes": [
             {
@@ -151,7 +151,7 @@ def _rows(
 
 def _term(
     workload: Workload, tensor: TensorAccess, permutation: tuple[str, ...], where: tuple[int, int], both: int
-) -> Term:
+) -> RatioTerm:
     """The traffic of one tensor at `where` (level, levels), repeats of the level included."""
     level, levels = where
     tile, outer = tiles(workload.dims, level, levels), tiles(workload.dims, level + 1, levels)
@@ -159,15 +159,15 @@ def _term(
     seen = visits(tensor, permutation, tile, outer)
     repeats = tuple((problem[d], outer[d]) for d in permutation) if level < levels else ()
     ratios = tuple((outer[d], tile[d]) for d in seen.ratios)
-    return Term(coefficient=both * workload.weight(tensor), ratios=repeats + ratios, factors=seen.factors)
+    return RatioTerm(coefficient=both * workload.weight(tensor), ratios=repeats + ratios, factors=seen.factors)
 
 
-def _whole(tensor: TensorAccess, tile: dict[str, Expr], coefficient: int) -> Term:
+def _whole(tensor: TensorAccess, tile: dict[str, Expr], coefficient: int) -> RatioTerm:
     """A multiple of the footprint."""
-    return Term(coefficient=coefficient, ratios=(), factors=tuple(axis_values(axis, tile) for axis in tensor.axes))
+    return RatioTerm(coefficient=coefficient, ratios=(), factors=tuple(axis_values(axis, tile) for axis in tensor.axes))
 
 
-def _safe(workload: Workload, permutation: tuple[str, ...], tile: dict[str, Expr]) -> list[Term]:
+def _safe(workload: Workload, permutation: tuple[str, ...], tile: dict[str, Expr]) -> list[RatioTerm]:
     """The safe working set, tensor by tensor."""
     terms = []
     for tensor, room in zip(workload.tensors, safe_working_set(workload, permutation), strict=True):
@@ -175,7 +175,7 @@ def _safe(workload: Workload, permutation: tuple[str, ...], tile: dict[str, Expr
     return terms
 
 
-def _first_touches(workload: Workload, levels: int) -> Term:
+def _first_touches(workload: Workload, levels: int) -> RatioTerm:
     """Every word of the output once."""
     output = workload.output
     return _whole(output, tiles(workload.dims, levels + 1, levels), workload.weight(output))

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from sympy import Symbol
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 
 @lru_cache(maxsize=4096)

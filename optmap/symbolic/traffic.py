@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from sympy import Expr, Integer, Mul
 
-from optmap.errors import InputError
-from optmap.problem.axes import overlaps
-from optmap.problem.reuse import reuse, safe_working_set
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.base.errors import InputError
+from optmap.mappings.reuse import reuse, safe_working_set
 from optmap.symbolic.footprint import Tile, axis_overlap, axis_run, axis_values, footprint
 from optmap.symbolic.symbols import tiles
+from optmap.workloads.axes import overlaps
+from optmap.workloads.workload import Semantics, TensorAccess, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

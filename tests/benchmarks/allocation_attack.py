@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from spatial_brute_force import best_of_all, tiny_fabric
 from spatial_strategies import WALKED
 
-from optmap.clock import Clock
-from optmap.errors import InfeasibleError
-from optmap.problem.options import Merit
-from optmap.search.allocation import AllocationAnswer, solve_allocation
+from optmap.base.clock import Clock
+from optmap.base.errors import InfeasibleError
+from optmap.questions.options import Merit
+from optmap.search.allocation.allocation import AllocationAnswer, solve_allocation
 
 
 def attack(seed: int, most: int, seconds: float) -> list[tuple[str, bool]]:

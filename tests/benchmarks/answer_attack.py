@@ -27,10 +27,12 @@ from strategies import renamed
 from written_files import assert_file_holds
 
 from optmap import api
-from optmap.errors import CheckError, ContradictionError, OptmapError
-from optmap.evaluate.simulate import simulate
-from optmap.problem import Axis, Capacity, Semantics, TensorAccess, Workload
+from optmap.base.errors import CheckError, ContradictionError, OptmapError
+from optmap.count.reference.simulate import simulate
 from optmap.search import Answer
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Semantics, Workload
 
 BITS = (32, 32, 8, 4, 1, 16, 12)
 SECONDS = 20.0
@@ -40,16 +42,16 @@ EVERY = 50
 """Trials between two lines of output."""
 
 
-def axis(rng: random.Random, extents: dict[str, int]) -> Axis:
+def axis(rng: random.Random, extents: dict[str, int]) -> Subscript:
     """A subscript of up to three dims, with an offset and a range at times."""
     dims = rng.sample(sorted(extents), min(len(extents), rng.choice((1, 1, 1, 2, 2, 3))))
     terms = tuple((d, rng.choice((1, 1, 1, 2, 3, 4))) for d in dims)
     least = rng.choice((0, 0, 0, 1, 2, 5))
     if rng.random() < 0.7:
-        return Axis(terms=terms, offset=least)
+        return Subscript(terms=terms, offset=least)
     most = least + sum(c * (extents[d] - 1) for d, c in terms)
     low = rng.randint(least, most)
-    return Axis(terms=terms, offset=least, real=(low, rng.randint(low, most + 1)))
+    return Subscript(terms=terms, offset=least, real=(low, rng.randint(low, most + 1)))
 
 
 def workload(rng: random.Random) -> Workload:
@@ -72,7 +74,7 @@ def workload(rng: random.Random) -> Workload:
         moved = (replace(a, offset=a.offset + rng.choice((0, 1, 2)), real=None) for a in inputs[0].axes)
         inputs[1] = replace(inputs[0], axes=tuple(moved))
     kept = rng.sample(dims, rng.randint(0 if rng.random() < 0.1 else 1, len(dims)))
-    plain = TensorAccess(name="O", axes=tuple(Axis(terms=((d, 1),), offset=0) for d in kept), bits=bits["O"])
+    plain = TensorAccess(name="O", axes=tuple(Subscript(terms=((d, 1),), offset=0) for d in kept), bits=bits["O"])
     return Workload.product(
         name="",
         output=access("O") if rng.random() < 0.25 else plain,

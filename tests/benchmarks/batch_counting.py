@@ -15,9 +15,12 @@ from itertools import product
 import numpy as np
 
 from optmap import api
-from optmap.evaluate import NestPolicy, count_nest, evaluate_batch, nest_policies
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest_batch import NestBatch
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.policies import nest_policies
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.mappings.nest_batch import NestBatch
 from optmap.search import random_nests
 
 

@@ -25,36 +25,23 @@ from pathlib import Path
 from typing import Any
 
 from optmap import api
+from optmap.answers.documents.recount import WALK, Simulated, disagreements, evaluate_solution
+from optmap.answers.documents.solution import SavedSolution, read_solution, solution_document
+from optmap.base.errors import OptmapError
 from optmap.bounds import fast_side_words, instance_words, separating_dims
 from optmap.bounds.best import best
-from optmap.checker import RefusedError, check_document, crossings, shapes
-from optmap.errors import OptmapError
-from optmap.evaluate import walk_nest
-from optmap.evaluate.simulate import simulate
-from optmap.evaluate.walk_held import walk_held
-from optmap.gap import (
-    WALK,
-    SavedSolution,
-    Simulated,
-    disagreements,
-    evaluate_solution,
-    read_solution,
-    solution_document,
-)
-from optmap.problem import (
-    Capacity,
-    Fields,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Partition,
-    Workload,
-    parse_workload,
-    read_workload,
-    two_level,
-)
+from optmap.checker import RefusedError, check_document
+from optmap.checker.bounds import crossings
+from optmap.checker.core import shapes
+from optmap.count.reference.simulate import simulate, walk_nest
+from optmap.count.reference.walk_held import walk_held
+from optmap.files.fields import Fields
+from optmap.files.workloads import read_workload
+from optmap.machines.machine import Level, LevelKind, Machine, Partition, two_level
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 Document = dict[str, Any]
 LIMIT = 100_000

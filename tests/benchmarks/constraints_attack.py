@@ -21,10 +21,10 @@ from constrained_brute_force import Problem, best_that_meet, constrained_problem
 from spatial_strategies import WALKED
 
 import optmap
-from optmap.clock import NO_LIMIT
-from optmap.errors import InfeasibleError, LimitError
-from optmap.problem.nest_batch import batch_of
-from optmap.problem.options import Merit
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import InfeasibleError, LimitError
+from optmap.mappings.nest_batch import batch_of
+from optmap.questions.options import Merit
 from optmap.search import METHODS
 from optmap.search.exact import search_nest
 

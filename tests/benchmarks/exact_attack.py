@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from spatial_brute_force import best_of_all, tiny_fabric
 from spatial_strategies import COUNTINGS, WALKED
 
-from optmap.clock import NO_LIMIT
-from optmap.problem.options import Merit
+from optmap.base.clock import NO_LIMIT
+from optmap.questions.options import Merit
 from optmap.search.exact import search_nest
 
 

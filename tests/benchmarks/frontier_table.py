@@ -15,7 +15,7 @@ from pathlib import Path
 
 from optmap import solve
 from optmap.bounds.best import best
-from optmap.problem import library
+from optmap.files import library
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from printed_rows import rows_made

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from optmap import api
+from optmap.answers.documents.solution import solution_document
 from optmap.bounds import digest
 from optmap.checker import RefusedError, check_document
-from optmap.gap import solution_document
-from optmap.problem import library
+from optmap.files import library
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from changed_fields import changed_fields, not_claimed

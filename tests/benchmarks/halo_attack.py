@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from optmap.checker.losses import GRID, LOSSES, ONE
+from optmap.checker.bounds.losses import GRID, LOSSES, ONE
 
 STEPS = 20_000
 """Steps of one walk."""

@@ -15,12 +15,13 @@ from math import factorial, prod
 import numpy as np
 
 import optmap
-from optmap.evaluate import NEST_EXACT, evaluate_batch
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
 from optmap.search import random_nests
-from optmap.search.explore.protocol import Tally
+from optmap.search.explore.protocol import PruneTally
 from optmap.search.quickflow import OneShot, Places, Weight
 
 
@@ -28,7 +29,7 @@ def ratios(fabric: Fabric, weight: Weight, merit: Merit, mappings: int, most: in
     """Per random valid mapping, the merit with the chosen orders over that with the best ones."""
     drawn = random_nests(fabric, mappings, np.random.default_rng(1))
     places = Places(fabric, NEST_EXACT)
-    shot = OneShot(fabric, NEST_EXACT, places.orderable, Tally(), weight)
+    shot = OneShot(fabric, NEST_EXACT, places.orderable, PruneTally(), weight)
     chosen = shot.choose(np.stack([drawn.x, drawn.y, drawn.temporal], axis=2), drawn.keeps)
     mine = evaluate_batch(replace(drawn, order=chosen), fabric)
     for row in np.flatnonzero(mine.valid):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 import optmap
-from optmap.errors import LimitError
+from optmap.base.errors import LimitError
 from optmap.search import Answer
 
 LAYERS = (

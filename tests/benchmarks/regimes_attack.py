@@ -19,10 +19,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from optmap.errors import InputError
-from optmap.gap.regime_lookup import sizes_of
-from optmap.gap.regimes import Regimes, regimes_of
-from optmap.problem import Semantics, Workload, parse_workload
+from optmap.answers.closed_forms.regime_lookup import sizes_of
+from optmap.answers.closed_forms.regimes import Regimes, regimes_of
+from optmap.base.errors import InputError
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 from tests.bounds_oracles import found_loads, least_memory, template_workload
 from tests.regimes_oracle import LIFTED, PROJECTIVE, Rows, agree, dims_of, proved_cover, random_points, supports
 

@@ -23,23 +23,18 @@ from brute_force import best_held, best_nest, best_stationary, count
 from written_files import shuffled
 
 from optmap import api
+from optmap.answers.documents.recount import disagreements, evaluate_solution
+from optmap.answers.documents.solution import read_solution, solution_document
+from optmap.base.errors import CheckError, ContradictionError, OptmapError
+from optmap.base.writing import to_json
 from optmap.checker import RefusedError
-from optmap.errors import CheckError, ContradictionError, OptmapError
-from optmap.gap import disagreements, evaluate_solution, read_solution, solution_document
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelKind,
-    Machine,
-    Partition,
-    Workload,
-    parse_bandwidth,
-    parse_workload,
-)
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine, Partition
 from optmap.search import METHODS, Answer
 from optmap.solvers import Stop
-from optmap.writing import to_json
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_bandwidth
+from optmap.workloads.workload import Workload
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 31, 64, 97)
 HUGE = (128, 1000, 4099, 65_537, 1_000_003, 2**31 - 1, 2**20, 10**12, 999_999_999_989)

@@ -21,11 +21,14 @@ import numpy as np
 from spatial_brute_force import tiny_machine, tiny_workload
 from spatial_strategies import STATEMENTS, WALKED, dims_of, statement
 
-from optmap.evaluate import NEST_EXACT, SpatialCost, count_nest, evaluate_batch, walk_spatial
-from optmap.problem import Workload
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest_batch import NestBatch
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.results import SpatialCost
+from optmap.count.meshes.walk import walk_spatial
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.mappings.nest_batch import NestBatch
 from optmap.search import random_nests
+from optmap.workloads.workload import Workload
 
 
 def workload_of(draw: random.Random, most: int) -> Workload:

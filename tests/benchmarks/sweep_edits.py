@@ -20,8 +20,8 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
-from optmap.errors import OptmapError
-from optmap.sweeps import InlineEngine, Store, answers, first_grid, read_rows, spec_from
+from optmap.base.errors import OptmapError
+from optmap.sweeps import InlineEngine, SweepStore, answers, first_grid, read_rows, spec_from
 from optmap.sweeps.folder_check import check_folder
 from optmap.sweeps.plan import points
 from optmap.sweeps.reading import sweep_document
@@ -52,7 +52,7 @@ class Said(logging.Handler):
 def solve(folder: Path, spec: dict[str, object] = SPEC) -> None:
     """The sweep, with answers from memory."""
     engine = InlineEngine("sweep_edits:answered")
-    with patch("optmap.sweeps.inline.function_of", lambda _: answered):
+    with patch("optmap.sweeps.engines.inline.function_of", lambda _: answered):
         tally = run_sweep(spec_from(spec), folder, engine=engine)
     if tally.done != tally.points:
         raise SystemExit(f"{tally.done} of {tally.points} points")
@@ -165,7 +165,7 @@ def same(path: Path, other: Path) -> bool:
 def lacking(folder: Path) -> int:
     """Points that would be answered again."""
     spec = spec_from(SPEC)
-    with Store(folder) as store:
+    with SweepStore(folder) as store:
         return sum(not store.has(point) for _, _, point in points(spec, first_grid(spec)))
 
 

@@ -8,7 +8,7 @@ from math import nan
 from statistics import median
 
 from optmap import api
-from optmap.problem import library
+from optmap.files import library
 
 SETS = ("yolo9000", "resnet18", "mobilenet")
 

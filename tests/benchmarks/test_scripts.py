@@ -13,7 +13,8 @@ import pytest
 from cases import some
 from printed_rows import rows_made
 
-from optmap.checker import crossings, shapes
+from optmap.checker.bounds import crossings
+from optmap.checker.core import shapes
 from optmap.sweeps import store
 
 HERE = Path(__file__).resolve().parent

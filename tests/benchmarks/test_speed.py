@@ -3,9 +3,11 @@
 import pytest
 
 from optmap import api
-from optmap.evaluate import evaluate_cost, exact_traffic
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.files import library
 from optmap.loop_orders import dataflow_classes
-from optmap.problem import CapacityRule, library
+from optmap.machines.machine import CapacityRule
 from optmap.programs import minmax_program
 from optmap.programs.tile import TileLevel
 from optmap.search import Setting

@@ -44,7 +44,10 @@ INPUTS = {
     "tangled": ("O[x,y] += I[x+r+y]*J[x+q]*K[r,q]", {"x": 4300, "y": 1000, "r": 97, "q": 99}),
     "primes": ("O[a,b] += A[a+2*b,c]*B[c+b,a]", {"a": 1000003, "b": 65537, "c": 99991}),
 }
-COMMAND = "import sys; import optmap.api, optmap.gap.beside; from optmap.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = (
+    "import sys; import optmap.api, optmap.answers.proofs.beside; "
+    "from optmap.cli import main; sys.exit(main(sys.argv[1:]))"
+)
 PROCESSOR = "import time; time.monotonic = time.perf_counter = time.process_time; "
 PADDED = ("padded row", "padded image", "padded gaps")
 PLAIN = ("mopt", "iooub", "mopt-algorithm1", "mopt-artifact", "tiling-lp", "gemmini", "gemmini-greedy")

@@ -7,9 +7,12 @@ import sys
 import time
 from dataclasses import replace
 
-from optmap.problem import CapacityRule, Machine, Semantics, library, machine_of
+from optmap.files import library
+from optmap.files.inputs import machine_of
+from optmap.machines.machine import CapacityRule, Machine
 from optmap.search import RelaxationResult, Setting
 from optmap.search.relax.tree import relax
+from optmap.workloads.workload import Semantics
 
 SETS = ("yolo9000", "resnet18", "mobilenet")
 AGREED = 1e-5

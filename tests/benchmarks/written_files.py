@@ -12,8 +12,8 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
-from optmap.errors import OptmapError
-from optmap.problem import library
+from optmap.base.errors import OptmapError
+from optmap.files import library
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 solved = import_module("written_files").solved

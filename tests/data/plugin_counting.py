@@ -3,10 +3,13 @@
 from dataclasses import fields
 from math import prod
 
-from optmap.evaluate import Layout, NestPolicy, accesses_of, register_policy
+from optmap.count.meshes.layout import NestLayout
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.traffic import accesses_of
+from optmap.count.policies import register_policy
 
 
-class Anew(Layout):
+class Anew(NestLayout):
     """Tiles that nothing stays of."""
 
     def entering(self, operand, number):

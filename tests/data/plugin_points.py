@@ -2,7 +2,7 @@
 
 import sys
 
-from optmap.problem import LevelMapping, Mapping
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.search import Found, Method, Question, Route, explorer, random_nests, register_method
 
 

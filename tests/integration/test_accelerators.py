@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import optmap as api
-from optmap.checker.explored import TIMES
-from optmap.checker.tools import digest
-from optmap.errors import InputError
-from optmap.problem.library import machine as library_machine
+from optmap.base.errors import InputError
+from optmap.checker.core.tools import digest
+from optmap.checker.nests.explored import TIMES
+from optmap.files.library import machine as library_machine
 from optmap.sweeps import spec_from
 from optmap.sweeps.machine_numbers import variants
 

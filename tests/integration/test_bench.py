@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from host_machines import HOSTS
 
-from optmap.report.showing import machine_yaml
+from optmap.report.library.showing import machine_yaml
 
 PRODUCT = (
     "C[i,j] += A[i,k]*B[k,j]",

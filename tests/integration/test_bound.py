@@ -13,14 +13,26 @@ from host_machines import AVX512
 
 import optmap as package
 from optmap import api
-from optmap.bounds import BOUNDS, INCLUSIVE, INSTANCES, SUMMED, TOTAL, fast_side_words, instance_words, separating_dims
+from optmap.answers.proofs.beside import certified_bound, with_bound
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import ContradictionError, LimitError, UnknownNameError
+from optmap.bounds import (
+    BOUNDS,
+    INCLUSIVE,
+    INSTANCES,
+    SUMMED,
+    TOTAL,
+    fast_side_words,
+    instance_words,
+    separating_dims,
+)
 from optmap.checker import check_document
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import ContradictionError, LimitError, UnknownNameError
-from optmap.gap import certified_bound, with_bound
-from optmap.problem import Capacity, Level, Machine, machine_document, parse_workload
-from optmap.problem.library import machine, workload
+from optmap.files.library import machine, workload
+from optmap.files.machines import machine_document
+from optmap.machines.machine import Level, Machine
 from optmap.report import bound_document, bound_table
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=2000,j=1500,k=1500", "--memory", "1024w")
 

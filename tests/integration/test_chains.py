@@ -10,9 +10,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 import optmap
+from optmap.base.errors import InputError, OneStatementError
 from optmap.cli.app import COMMANDS, app
-from optmap.errors import InputError, OneStatementError
-from optmap.problem import workload_document
+from optmap.files.workloads import workload_document
 
 CHAIN = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 EXTENTS = "m=8,l=8,k=4,n=4"

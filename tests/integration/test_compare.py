@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 import optmap as optmap_package
-from optmap import comparing
-from optmap.errors import InputError, LimitError, UnknownNameError
-from optmap.gap import beside
-from optmap.gap.comparison import Counted
-from optmap.problem import Capacity, Fields, capacities
+from optmap.answers.proofs import beside
+from optmap.answers.side_by_side.comparison import ComparedWords
+from optmap.base.errors import InputError, LimitError, UnknownNameError
+from optmap.files.fields import Fields
 from optmap.report import comparison_document, comparison_table, plot_comparison, save_comparison
-from optmap.report.compare import read_comparison
-from optmap.report.compare_plot import figure_axes
+from optmap.report.answers.compare import read_comparison
+from optmap.report.pictures.compare_plot import figure_axes
+from optmap.verbs import comparing
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.sizes import capacities
 
 from .conftest import Command
 
@@ -135,7 +137,7 @@ def test_what_minimises_loads_is_held_to_loads(tmp_path: Path) -> None:
         ours = optmap_package.solve(SMALL[0], extents=extents, memory=f"{row.memory_words}w", method="iooub")
         assert row.gap("iooub") == ours.gap
         assert row.found["iooub"].words == ours.exact
-        assert (row.best_of(Counted.LOADS), row.best_of(Counted.BOTH)) == ("iooub", "mopt")
+        assert (row.best_of(ComparedWords.LOADS), row.best_of(ComparedWords.BOTH)) == ("iooub", "mopt")
     table = comparison_table(found)
     lines = [re.split(r"  +", line) for line in table.splitlines() if line.startswith("Fast")]
     assert [line[2] for line in lines] == ["loads", "loads + stores"] * 2

@@ -9,7 +9,7 @@ import pytest
 from cases import some
 
 import optmap as package
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
 FLOWS = RECORDS.with_name("factorflow_conformance.json")

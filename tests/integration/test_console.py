@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 import typer
 
+from optmap.base.errors import (
+    CheckError,
+    InfeasibleError,
+    InputError,
+    LimitError,
+    OptmapError,
+    SolverUnavailableError,
+)
 from optmap.cli import console
-from optmap.errors import CheckError, InfeasibleError, InputError, LimitError, OptmapError, SolverUnavailableError
 
 
 @pytest.mark.parametrize(

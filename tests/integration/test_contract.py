@@ -12,7 +12,8 @@ import pytest
 from cases import Run, some
 
 from optmap.cli import console
-from optmap.problem import library, models_path
+from optmap.files import library
+from optmap.files.library import models_path
 from optmap.search import METHODS
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")

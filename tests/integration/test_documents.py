@@ -9,32 +9,29 @@ import pytest
 from hypothesis import given
 from strategies import chains
 
-from optmap.errors import InputError
-from optmap.problem import (
-    Capacity,
-    Fields,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Microkernel,
-    Semantics,
-    Workload,
-    list_machines,
-    list_workloads,
-    machine_document,
-    machine_from,
-    mapping_document,
-    parse_workload,
-    read_mapping,
-    read_workload,
-    workload_document,
+from optmap.base.errors import InputError
+from optmap.base.texts import number
+from optmap.files.fields import Fields
+from optmap.files.library import list_machines, list_workloads, machine, workload
+from optmap.files.machines import machine_document, machine_from
+from optmap.files.mappings import mapping_document, read_mapping
+from optmap.files.workloads import read_workload, workload_document
+from optmap.machines.core import Microkernel
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.report import (
+    bands_text,
+    doctor_document,
+    doctor_table,
+    grid,
+    machine_table,
+    mapping_table,
+    workload_table,
 )
-from optmap.problem.library import machine, workload
-from optmap.report import bands_text, doctor_document, doctor_table, grid, machine_table, mapping_table, workload_table
 from optmap.solvers import SolverReport
-from optmap.texts import number
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 
 def through_json(document: dict[str, object]) -> Fields:

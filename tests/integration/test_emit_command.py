@@ -10,8 +10,8 @@ import pytest
 from host_machines import AVX512
 
 import optmap as toolkit
-from optmap.problem import machine_document
-from optmap.writing import to_json
+from optmap.base.writing import to_json
+from optmap.files.machines import machine_document
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 

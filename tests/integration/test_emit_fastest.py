@@ -14,11 +14,11 @@ from broken_code import broken
 from host_machines import AVX512
 
 import optmap as toolkit
-from optmap.errors import CheckError, InputError
+from optmap.base.errors import CheckError, InputError
+from optmap.base.writing import to_json
+from optmap.files.machines import machine_document
 from optmap.native import emit_code
 from optmap.native.run import layer as layers
-from optmap.problem import machine_document
-from optmap.writing import to_json
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 QUICK = ("--seconds", "0.01", "--candidates", "3", "--time-limit", "1")

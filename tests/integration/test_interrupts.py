@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 from cases import some
 
-from optmap import api, clock
+from optmap import api
+from optmap.base import clock
 from optmap.cli import console
 from optmap.search import METHODS
-from optmap.solvers import Point, Stop
+from optmap.solvers import PointKind, Stop
 
 from .conftest import ROOT, Command
 
@@ -118,7 +119,7 @@ def test_the_python_interface_leaves_signals_alone() -> None:
     with clock.stop_on_signals():
         result = api.solve("yolo9000/Y12", machine="balanced", progress=tell_once)
     assert result.stop is Stop.INTERRUPTED
-    assert result.point is not Point.NONE
+    assert result.point is not PointKind.NONE
     assert not clock.stopping()
 
     def tell_twice(text: str, fraction: float) -> None:

@@ -9,7 +9,8 @@ import pytest
 from signing import signed
 
 import optmap as api
-from optmap.problem import LevelKind, library
+from optmap.files import library
+from optmap.machines.machine import LevelKind
 
 PRODUCT = ("C[i,j] = A[i,k]*B[k,j]", "--extents", "i=32,j=32,k=32", "--machine", "gpu_like")
 

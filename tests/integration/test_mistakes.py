@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import optmap as package
-from optmap.errors import InputError, WrongKindError
-from optmap.problem.io.kinds import KINDS, file_kind, missing_file
+from optmap.base.errors import InputError, WrongKindError
+from optmap.files.kinds import KINDS, file_kind, missing_file
 from optmap.search import METHODS
 from optmap.search.methods import HOMES
 
@@ -117,7 +117,7 @@ def test_files_are_recognised(name: str, kind: str, folder: Path) -> None:
 
 
 def test_library_files_are_what_their_folder_says() -> None:
-    from optmap.problem import models_path
+    from optmap.files.library import models_path
 
     kinds = {"machines": {"machine"}, "workloads": {"workloads"}, "networks": {"workloads"}, "sweeps": {"sweep"}}
     for name, expected in kinds.items():

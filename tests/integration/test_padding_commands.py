@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from optmap.checker import RefusedError, check_document
-from optmap.checker.tools import digest
+from optmap.checker.core.tools import digest
 
 
 def test_the_command_line_knows_padding(optmap, tmp_path: Path):

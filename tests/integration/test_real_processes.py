@@ -14,8 +14,8 @@ import pytest
 from cases import some
 from host_machines import AVX512
 
-from optmap.problem import machine_document
-from optmap.writing import to_json
+from optmap.base.writing import to_json
+from optmap.files.machines import machine_document
 
 ROOT = Path(__file__).resolve().parents[2]
 LOUD = """

@@ -9,12 +9,17 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 import optmap as package
-from optmap import api, comparing
+from optmap import api
+from optmap.answers.over_capacity.networks import LayerShare
+from optmap.base.errors import InputError, UnknownNameError
 from optmap.cli.app import app
-from optmap.errors import InputError, UnknownNameError
-from optmap.gap import LayerShare
-from optmap.problem import Bandwidth, Fields, Level, LevelKind, Machine, located, parse_capacity, parse_workload
+from optmap.files.fields import Fields, located
+from optmap.machines.machine import Level, LevelKind, Machine
 from optmap.report import comparison_document, comparison_table
+from optmap.verbs import comparing
+from optmap.workloads.amounts import Bandwidth
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_capacity
 
 
 def run(*args: str | Path) -> Result:
@@ -40,7 +45,7 @@ def test_pictures_are_refused_before_anything_is_computed(
         raise AssertionError("computed first")
 
     monkeypatch.setattr(comparing, "compare", computed)
-    monkeypatch.setattr("optmap.verbs.algorithms", computed)
+    monkeypatch.setattr("optmap.verbs.beyond.algorithms", computed)
     for command, words in (("compare", MATMUL), ("algorithms", CONV)):
         found = run(command, *words, "--memory", "64w", "--plot", str(tmp_path / name))
         assert found.exit_code == 2

@@ -11,31 +11,20 @@ from typing import Any
 
 import pytest
 
+from optmap.answers.documents.recount import disagreements, evaluate_solution, run_simulations
+from optmap.answers.documents.solution import read_solution, solution_document, write_solution
+from optmap.answers.proofs.beside import with_bound
 from optmap.api import check, solve
-from optmap.errors import InputError
-from optmap.evaluate import count_mapping
-from optmap.gap import (
-    disagreements,
-    evaluate_solution,
-    read_solution,
-    run_simulations,
-    solution_document,
-    with_bound,
-    write_solution,
-)
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    machine_document,
-    parse_workload,
-)
+from optmap.base.errors import InputError
+from optmap.count.both_forms import count_mapping
+from optmap.files.machines import machine_document
+from optmap.machines.machine import CapacityRule, Level, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.report import evaluation_table, plot_traffic, solve_table
 from optmap.search import Answer, Found, Question, Relaxation, TileAnswer
-from optmap.solvers import Point, Stop
+from optmap.solvers import PointKind, Stop
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 WORKLOAD = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 9, "j": 7, "k": 5}, name="small")
 MACHINE = Machine(
@@ -72,7 +61,9 @@ def result(relaxation: Relaxation | None = None, **changes: object) -> TileAnswe
     )
     made = Answer(
         question=Question(workload=WORKLOAD, machine=MACHINE, method="mopt", seed=7),
-        found=Found(mapping=MAPPING, relaxation=relaxation or program, bound=0.9 * cost, point=Point.GLOBAL_OPTIMUM),
+        found=Found(
+            mapping=MAPPING, relaxation=relaxation or program, bound=0.9 * cost, point=PointKind.GLOBAL_OPTIMUM
+        ),
         mapping=MAPPING,
         count=count,
         exact_count=exact,

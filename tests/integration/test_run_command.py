@@ -13,10 +13,10 @@ from broken_code import broken
 from host_machines import AVX512
 
 import optmap as toolkit
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.base.writing import to_json
+from optmap.files.machines import machine_document
 from optmap.native import Code, emit_code, run_layer
-from optmap.problem import machine_document
-from optmap.writing import to_json
 
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 QUICK = ("--seconds", "0.01", "--candidates", "2", "--time-limit", "1")
@@ -106,8 +106,8 @@ def test_a_wrong_result_ends_with_five_and_says_where(
 
 def test_one_wrong_mapping_among_right_ones_is_not_kept_and_not_kept_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     workload = toolkit.workload("C[i,j] += A[i,k]*B[k,j]", {"i": 40, "j": 30, "k": 20}, semantics="assign")
+    from optmap.kernels.code_options import CodeOptions
     from optmap.native import proposed
-    from optmap.problem import CodeOptions
 
     mappings = proposed(workload, AVX512, CodeOptions(), count=2)
     assert len(mappings) == 2
@@ -168,7 +168,9 @@ def test_without_a_compiler_run_says_what_to_install(
 
 def test_run_from_python_on_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr("optmap.running.detect", lambda **how: asked.append(how) or SimpleNamespace(machine=AVX512))
+    monkeypatch.setattr(
+        "optmap.verbs.running.detect", lambda **how: asked.append(how) or SimpleNamespace(machine=AVX512)
+    )
     solved = toolkit.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 12, "j": 9, "k": 5}, memory="1KiB")
     runs = toolkit.run(solved, solved.workload, machine=None, seconds=0.01, folder=tmp_path, candidates=1)
     assert asked == [{"quick": True}]

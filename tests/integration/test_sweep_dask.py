@@ -21,8 +21,8 @@ from distributed import Client, Future
 from distributed.client import FutureCancelledError
 
 import optmap
-from optmap.sweeps import MOST_TRIES, DaskEngine, Tally, Task, run, spec_from
-from optmap.sweeps.cluster import _Batch
+from optmap.sweeps import MOST_TRIES, DaskEngine, PointTask, Tally, run, spec_from
+from optmap.sweeps.engines.cluster import _Batch
 
 HERE = Path(__file__).resolve().parents[1]
 ROOT = HERE.parent
@@ -159,7 +159,7 @@ class _Dropped:
 )
 def test_only_a_client_without_connection_ends_a_sweep(future: _Dropped) -> None:
     engine = DaskEngine("tcp://127.0.0.1:9")
-    batch = _Batch(tasks=(Task(number=1, text="a", seconds=1.0), Task(number=2, text="b", seconds=1.0)))
+    batch = _Batch(tasks=(PointTask(number=1, text="a", seconds=1.0), PointTask(number=2, text="b", seconds=1.0)))
     again: deque[_Batch] = deque()
     connected: Any = SimpleNamespace(status="running")
     for tries in range(2, MOST_TRIES + 1):

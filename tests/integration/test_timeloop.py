@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import optmap
+from optmap.answers.side_by_side.scoring import scored
+from optmap.base.errors import ContradictionError, InputError
 from optmap.cli.app import app
-from optmap.errors import ContradictionError, InputError
-from optmap.gap.scoring import scored
-from optmap.problem.nest import Nest
+from optmap.mappings.nest import Nest
 
 PRODUCT = ("C[i,j] = A[i,k]*B[k,j]", "--extents", "i=8,j=6,k=4")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from optmap.evaluate import NEST_TIMELOOP, count_nest
+from optmap.count.meshes.count import NEST_TIMELOOP, count_nest
 from optmap.interchange import read_timeloop
 
 DATA = Path(__file__).parents[1] / "data"

@@ -51,7 +51,7 @@ def test_lists_are_those_of_the_checkout(optmap, optmap_process, installed: Path
 
 def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
     script = (
-        "import optmap, optmap.problem.library as l; print(optmap.__file__, l.models_path(), l.solvers_config_path())"
+        "import optmap, optmap.files.library as l; print(optmap.__file__, l.models_path(), l.solvers_config_path())"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],

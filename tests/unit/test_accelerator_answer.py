@@ -13,20 +13,26 @@ from accelerator_machines import MESHED, asked, convolution, grid_machine, small
 from spatial_strategies import WALKED
 
 import optmap
+from optmap.answers.documents.recount import Evaluation, evaluate_solution
+from optmap.answers.documents.solution import SavedSolution, solution_from
+from optmap.answers.proofs.floor import even, floor_of, inside_words, with_floor
+from optmap.base.errors import CheckError, ContradictionError, InfeasibleError, InputError
+from optmap.base.texts import exact_text
 from optmap.checker import check_document
-from optmap.errors import CheckError, ContradictionError, InfeasibleError, InputError
-from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, count_nest
-from optmap.gap import Evaluation, SavedSolution, evaluate_solution, solution_from
-from optmap.gap.floor import even, floor_of, inside_words, with_floor
-from optmap.problem import Capacity, Fields, Semantics, TileRule, parse_workload, two_level
-from optmap.problem.accelerator import Keep, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.options import Merit
+from optmap.count.meshes.count import NEST_EXACT, NEST_TIMELOOP, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.files.fields import Fields
+from optmap.machines.accelerator import KeepRule, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import two_level
+from optmap.questions.options import Merit, TileRule
 from optmap.search import METHODS, Answer, Found, Method, Question, assemble, refuse
 from optmap.search.accelerators.paddings import larger, paddings
 from optmap.search.exact import ExactAnswer, search_nest
 from optmap.solvers import Stop
-from optmap.texts import exact_text
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 
 @pytest.fixture
@@ -330,13 +336,13 @@ def test_no_valid_mapping_is_a_reason_and_no_answer() -> None:
 
 def test_a_tensor_that_nobody_must_keep_is_refused() -> None:
     machine = grid_machine()
-    outermost = Store(keeps=(("output", Keep.KEPT), ("input", Keep.KEPT)))
+    outermost = Store(keeps=(("output", KeepRule.KEPT), ("input", KeepRule.KEPT)))
     bare = replace(machine, outermost=outermost)
-    free = replace(machine.levels[0].store or Store(), keeps=(("inputs", Keep.FREE), ("output", Keep.FREE)))
+    free = replace(machine.levels[0].store or Store(), keeps=(("inputs", KeepRule.FREE), ("output", KeepRule.FREE)))
     levels = (replace(machine.levels[0], store=free), machine.levels[1])
     with pytest.raises(InputError, match="no memory must keep W"):
         fabric_of(convolution(), replace(bare, levels=levels))
-    assert fabric_of(convolution(), bare).memories[0].keeps[2] is Keep.KEPT
+    assert fabric_of(convolution(), bare).memories[0].keeps[2] is KeepRule.KEPT
 
 
 @pytest.mark.parametrize("method", ["exact", "allocation"])
@@ -359,8 +365,10 @@ def test_wires_are_priced_in_the_answer_and_not_in_its_bound(method: str) -> Non
 
 def test_a_tensor_that_every_memory_may_pass_by_comes_from_the_outermost_one() -> None:
     machine = grid_machine()
-    outermost = Store(keeps=(("output", Keep.KEPT), ("inputs", Keep.FREE)), energy_pj=Prices(read=200, update=200))
-    free = replace(machine.levels[0].store or Store(), keeps=(("inputs", Keep.FREE), ("output", Keep.FREE)))
+    outermost = Store(
+        keeps=(("output", KeepRule.KEPT), ("inputs", KeepRule.FREE)), energy_pj=Prices(read=200, update=200)
+    )
+    free = replace(machine.levels[0].store or Store(), keeps=(("inputs", KeepRule.FREE), ("output", KeepRule.FREE)))
     levels = (replace(machine.levels[0], store=free), machine.levels[1])
     loose = replace(machine, levels=levels, outermost=outermost)
     found, bounded = (

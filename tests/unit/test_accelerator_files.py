@@ -17,39 +17,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import optmap
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files import library
+from optmap.files.fields import Fields
+from optmap.files.library import list_machines
+from optmap.files.machines import machine_document, machine_from
+from optmap.files.mappings import mapping_document, read_mapping
 from optmap.interchange import read_records
-from optmap.problem import (
-    Capacity,
-    Fields,
-    Level,
-    LevelKind,
-    Machine,
-    Partition,
-    library,
-    list_machines,
-    machine_document,
-    machine_from,
-    mapping_document,
-    matmul,
-    parse_workload,
-    read_mapping,
-)
-from optmap.problem.accelerator import (
+from optmap.machines.accelerator import (
     ROLES,
     TENSOR_ROLES,
     Arithmetic,
     FactorRule,
-    Keep,
+    KeepRule,
     Mesh,
     MeshAxis,
     Ports,
     Prices,
     Store,
 )
-from optmap.problem.fabric import Fabric, Memory, fabric_of
-from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of
-from optmap.problem.relations import Relation
+from optmap.machines.fabric import Fabric, Memory, fabric_of
+from optmap.machines.machine import Level, LevelKind, Machine, Partition
+from optmap.machines.relations import Relation
+from optmap.mappings.nest import MemoryNest, Nest, mapping_of, nest_of
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
+from optmap.workloads.parser import parse_workload
 
 DATA = Path(__file__).parents[1] / "data"
 ACCELERATORS = [name for name in list_machines() if library.machine(name).meshed]
@@ -82,9 +75,9 @@ stores = st.builds(
     _store,
     pack=st.booleans(),
     energy_pj_per_bit=st.just(Prices()) | prices,
-    keeps=st.lists(st.tuples(st.sampled_from(TENSOR_ROLES), st.sampled_from(Keep)), unique_by=lambda pair: pair[0]).map(
-        tuple
-    ),
+    keeps=st.lists(
+        st.tuples(st.sampled_from(TENSOR_ROLES), st.sampled_from(KeepRule)), unique_by=lambda pair: pair[0]
+    ).map(tuple),
     energy_pj=prices,
     ports=st.builds(Ports, read=rates, write=rates, shared=rates, unit=st.sampled_from(["words", "bytes"])),
     block=st.integers(1, 64),
@@ -303,7 +296,7 @@ def check_numbers(memory: Memory, part: dict[str, Any], fabric: Fabric) -> None:
     for room in memory.rooms:
         assert room.capacity == part["size"] // part["buffering"]
     tensors = dict(zip([operand.name for operand in fabric.operands], ("out", "in", "w"), strict=True))
-    kept = {tensors[o.name] for o, keep in zip(fabric.operands, memory.keeps, strict=True) if keep is Keep.KEPT}
+    kept = {tensors[o.name] for o, keep in zip(fabric.operands, memory.keeps, strict=True) if keep is KeepRule.KEPT}
     assert kept == {"out", "in", "w"} - set(part["bypass"])
 
 

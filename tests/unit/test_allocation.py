@@ -15,20 +15,25 @@ from spatial_strategies import COUNTINGS, WALKED
 
 from optmap import check
 from optmap import solve as solve_workload
-from optmap.clock import Clock
-from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, NestPolicy, count_nest, evaluate_batch
-from optmap.problem import Capacity, Level, Machine, matmul, parse_workload
-from optmap.problem.accelerator import Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Merit
+from optmap.base.clock import Clock
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, NEST_TIMELOOP, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.accelerator import Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest import MemoryNest, Nest
 from optmap.programs.allocation import Allocation
 from optmap.programs.allocation_layout import least_new
-from optmap.search.allocation import solve_allocation
-from optmap.search.nest_orders import best_orders
+from optmap.questions.options import Merit
+from optmap.search.allocation.allocation import solve_allocation
+from optmap.search.allocation.nest_orders import best_orders
 from optmap.solvers import Stop
 from optmap.solvers.outer import MARGIN, OuterModel
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
+from optmap.workloads.parser import parse_workload
 
 
 def some_nests(fabric: Fabric, counting: NestPolicy, count: int, draw: random.Random) -> list[Nest]:

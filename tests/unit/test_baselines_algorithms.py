@@ -6,11 +6,13 @@ from math import sqrt
 
 import pytest
 
+from optmap.base.errors import InputError
 from optmap.baselines import ALGORITHMS, blocked, compare_algorithms, fft, im2col, naive, product_words, winograd
 from optmap.bounds import compulsory_loads, output_words
 from optmap.bounds.convolution import convolution
-from optmap.errors import InputError
-from optmap.problem import Semantics, conv2d, matmul, parse_workload
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 
 def _mixed(batch=1000, stride=1):

@@ -11,9 +11,9 @@ from math import ceil, sqrt
 import pytest
 from cases import some
 
+from optmap.base.errors import InfeasibleError, InputError
 from optmap.baselines import RandomizedProduct, randomized_bound, randomized_tiling
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem import Semantics
+from optmap.workloads.workload import Semantics
 
 
 def _walked(problem, tiling):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import optmap
-from optmap.errors import InputError, UnknownNameError
-from optmap.evaluate import NEST_EXACT
-from optmap.problem.fabric import fabric_of
-from optmap.problem.options import Merit
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.fabric import fabric_of
+from optmap.questions.options import Merit
 from optmap.search import (
     Answer,
     BayesianSettings,

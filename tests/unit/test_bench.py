@@ -16,13 +16,13 @@ import pytest
 from host_machines import HOSTS
 
 import optmap
-from optmap.errors import CheckError, InputError, SolverUnavailableError
-from optmap.evaluate import predict
+from optmap.base.errors import CheckError, InputError, SolverUnavailableError
+from optmap.count.timing.predict import predict
+from optmap.files.network import network
 from optmap.native import Bench, BenchMean, Contender, OneDnn, Ready
-from optmap.problem import conv2d, matmul
-from optmap.problem.network import network
-from optmap.report.bench_plot import plot_bench
+from optmap.report.pictures.bench_plot import plot_bench
 from optmap.search import order_of
+from optmap.workloads.builders import conv2d, matmul
 
 MACHINE = HOSTS["avx512"]
 LAYERS = (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from optmap.evaluate import Caches
+from optmap.count.timing.results import Caches
 from optmap.native import Contender, best_way
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from library_layers import CONVOLUTIONS, filled
 
-from optmap.errors import InputError, SolverUnavailableError
-from optmap.evaluate import Caches
+from optmap.base.errors import InputError, SolverUnavailableError
+from optmap.count.timing.results import Caches
 from optmap.native import Contender, OneDnn, interleaved, library_forms, pinned, warm_seconds
-from optmap.problem import parse_workload
+from optmap.workloads.parser import parse_workload
 
 
 def test_a_layer_of_single_taps_is_a_product_as_well() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.native import geometric_mean, order, paired_ratio
 
 TIMES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=12)

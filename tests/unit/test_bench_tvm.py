@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from library_layers import ALL, filled, literal
 
-from optmap.errors import SolverUnavailableError
-from optmap.native import Contender, Convolution, Question, Tvm, library_forms, questions, warm_seconds
+from optmap.base.errors import SolverUnavailableError
+from optmap.native import Contender, LibraryConvolution, Tvm, TvmForm, library_forms, questions, warm_seconds
 from optmap.native.run.clock import address
-from optmap.problem import conv2d
+from optmap.workloads.builders import conv2d
 
 
-def summed(question: Question, image: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def summed(question: TvmForm, image: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The statement that TVM gets, term by term."""
     wide = np.pad(image, question.zeros)
     out = np.zeros(question.shapes[0])
@@ -39,7 +39,7 @@ def test_its_statement_in_its_orders_is_the_workload(name: str) -> None:
     forms = library_forms(workload)
     assert forms
     for form in forms:
-        first = form.image_input if isinstance(form, Convolution) else form.left_input
+        first = form.image_input if isinstance(form, LibraryConvolution) else form.left_input
         plain = [fold.apply(inputs[place]) for fold, place in zip(form.folds[1:], (first, 1 - first), strict=True)]
         for question in questions(form):
             image, weights = question.image(plain[0]), question.weights(plain[1])

@@ -10,7 +10,7 @@ from emitted import expected, values_of
 from library_layers import ALL, filled, literal
 from random_codes import random_case
 
-from optmap.errors import InputError, SolverUnavailableError, UnknownNameError
+from optmap.base.errors import InputError, SolverUnavailableError, UnknownNameError
 from optmap.native import (
     PyTorch,
     Tvm,
@@ -22,7 +22,7 @@ from optmap.native import (
     ready_for,
     warm_seconds,
 )
-from optmap.problem import Semantics
+from optmap.workloads.workload import Semantics
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from cases import cases
 
+from optmap.base.errors import InputError
 from optmap.bounds import (
     bounds,
     compulsory_loads,
@@ -23,19 +24,9 @@ from optmap.bounds import (
     theorem15,
 )
 from optmap.bounds.best import best
+from optmap.bounds.brascamp_lieb.proof import _looked_at
 from optmap.bounds.convolution import convolution
-from optmap.bounds.proof import _looked_at
-from optmap.errors import InputError
-from optmap.problem import (
-    Semantics,
-    conv1d,
-    conv2d,
-    convolution_form,
-    library,
-    matmul,
-    parse_workload,
-    why_no_convolution,
-)
+from optmap.files import library
 from optmap.programs import (
     export_program,
     lifted_face,
@@ -46,6 +37,10 @@ from optmap.programs import (
     tile_words,
 )
 from optmap.solvers import solve_model
+from optmap.workloads.builders import conv1d, conv2d, matmul
+from optmap.workloads.forms import convolution_form, why_no_convolution
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from cases import cases, thinned
 
+from optmap.base.errors import CheckError, InputError, UnknownNameError
 from optmap.bounds import (
     BOUNDS,
     SegmentBound,
@@ -25,16 +26,16 @@ from optmap.bounds import (
     image_rank,
     intersection,
     map_system,
-    proof,
     ranked_proofs,
     smallest_sigma,
     space_sum,
 )
 from optmap.bounds.best import best
+from optmap.bounds.brascamp_lieb import proof
 from optmap.bounds.explain import explain
 from optmap.checker import RefusedError
-from optmap.errors import CheckError, InputError, UnknownNameError
-from optmap.problem import Semantics, Workload, parse_workload
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 DATA = Path(__file__).parent.parent / "data"
 REFERENCE = json.loads((DATA / "bounds_reference.json").read_text())["entries"]
@@ -134,7 +135,7 @@ def test_strides_add_digits_to_the_exponents():
 def test_vertices_that_are_not_recognised_come_from_the_certified_program(monkeypatch):
     product = parse_workload("C[i,j] += A[i,k] * B[k,j]", {"i": 200, "j": 150, "k": 150})
     usual = best(product, 256)
-    monkeypatch.setattr("optmap.bounds.convex.VERTEX_DENOMINATOR", 1)
+    monkeypatch.setattr("optmap.bounds.brascamp_lieb.convex.VERTEX_DENOMINATOR", 1)
     again = best(product, 256)
     assert (again.loads_words, again.exponents) == (usual.loads_words, usual.exponents)
 

@@ -18,16 +18,19 @@ import pytest
 from bounds_oracles import exact_loads, least_memory
 
 from optmap import api
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import InputError
 from optmap.bounds import bounds, compulsory_loads, kappa, ranked_proofs, why_no_halo
 from optmap.bounds.best import best
-from optmap.bounds.halo import LOSSES, kappa_about
-from optmap.bounds.halo_proof import searched
+from optmap.bounds.windows.halo import LOSSES, kappa_about
+from optmap.bounds.windows.halo_proof import searched
 from optmap.checker import RefusedError, check_document
-from optmap.checker import window as checker
-from optmap.checker.tools import digest
-from optmap.clock import NO_LIMIT
-from optmap.errors import InputError
-from optmap.problem import Semantics, conv2d, library, parse_workload
+from optmap.checker.bounds import window as checker
+from optmap.checker.core.tools import digest
+from optmap.files import library
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 CONV = "Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s]"
 SIZES = {"n": 1, "k": 64, "c": 64, "h": 56, "w": 56, "r": 3, "s": 3}

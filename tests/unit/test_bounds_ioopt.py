@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from optmap.base.errors import InputError
 from optmap.bounds import figure6_contraction, figure6_convolution, ioopt, scenarios, theorem15, why_not_ioopt
-from optmap.errors import InputError
-from optmap.problem import Semantics, contraction, contraction_form, conv1d, conv2d, matmul, parse_workload
-from optmap.problem.library import workload as named
+from optmap.files.library import workload as named
+from optmap.workloads.builders import contraction, conv1d, conv2d, matmul
+from optmap.workloads.forms import contraction_form
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())
 HALF = Fraction(1, 2)

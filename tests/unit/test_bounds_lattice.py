@@ -8,8 +8,9 @@ import random
 import numpy as np
 import pytest
 
+from optmap.base.errors import InputError
 from optmap.bounds import (
-    Digit,
+    DimDigit,
     Place,
     canonical,
     closure,
@@ -25,8 +26,9 @@ from optmap.bounds import (
     space_sum,
     whole_space,
 )
-from optmap.errors import InputError
-from optmap.problem import Axis, TensorAccess, Workload, parse_workload
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 
 def _random_matrix(rng, rows, width):
@@ -104,7 +106,7 @@ def test_strided_window_lifts_to_two_rows():
     assert [(str(lift.digit), lift.modulus) for lift in space.lifts] == [("r", 2)]
     assert _named(space.extents) == {"h": 4, "r'": 2, "r''": 2}
     assert rows[1] == [[{"r''": 1}, {"h": 1, "r'": 1}]]
-    assert [str(digit) for digit in space.digits(Digit("r"))] == ["r'", "r''"]
+    assert [str(digit) for digit in space.digits(DimDigit("r"))] == ["r'", "r''"]
 
 
 def test_filter_no_longer_than_the_stride_is_split_off_without_a_lift():
@@ -130,18 +132,18 @@ def test_a_digit_cut_again_keeps_a_name_of_its_own():
     assert [str(lift.digit) for lift in space.lifts] == ["c", "c'"]
     assert _named(space.extents) == {"b": 3, "c'.'": 2, "c'.''": 2, "c''": 2}
     assert rows[1][1] == [{"c''": 1}, {"c'.''": 1}, {"b": 1, "c'.'": 1}]
-    assert [str(digit) for digit in space.digits(Digit("c"))] == ["c'.'", "c'.''", "c''"]
+    assert [str(digit) for digit in space.digits(DimDigit("c"))] == ["c'.'", "c'.''", "c''"]
 
 
 def test_names_of_digits_are_injective_to_any_depth():
     paths = [path for n in range(6) for path in itertools.product(Place, repeat=n)]
-    digits = [Digit(dim, tuple((2, place) for place in path)) for dim in ("r", "s") for path in paths]
+    digits = [DimDigit(dim, tuple((2, place) for place in path)) for dim in ("r", "s") for path in paths]
     assert len({str(digit) for digit in digits}) == len(digits)
     with pytest.raises(InputError, match=r"dim \"r'\" is no name"):
         Workload.product(
             name="",
-            output=TensorAccess(name="O", axes=(Axis(terms=(("r'", 1),)),)),
-            inputs=(TensorAccess(name="A", axes=(Axis(terms=(("r'", 1),)),)),),
+            output=TensorAccess(name="O", axes=(Subscript(terms=(("r'", 1),)),)),
+            inputs=(TensorAccess(name="A", axes=(Subscript(terms=(("r'", 1),)),)),),
             sizes=(("r'", 3),),
         )
 

@@ -14,10 +14,11 @@ import pytest
 from cases import cases
 from scipy.optimize import linprog
 
+from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds import BOUNDS, VolumeBound, bounds, cold_loads, dual_volume, tile_bound, why_not_projective
 from optmap.bounds.projective import projective
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem import Capacity, LevelMapping, Mapping, Semantics, conv1d, matmul, parse_workload, two_level
+from optmap.machines.machine import two_level
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.programs import (
     LogField,
     LogLp,
@@ -31,6 +32,10 @@ from optmap.programs import (
     tile_words,
 )
 from optmap.solvers import solve_model
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv1d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 DATA = json.loads((Path(__file__).parents[1] / "data" / "closed_form_bounds.json").read_text())
 

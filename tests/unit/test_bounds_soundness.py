@@ -13,7 +13,7 @@ from bounds_oracles import element, exact_loads, found_loads, least_memory, poin
 from cases import cases, some
 
 from optmap.bounds import (
-    Digit,
+    DimDigit,
     LinearMap,
     MapSystem,
     bounds,
@@ -24,8 +24,9 @@ from optmap.bounds import (
     ranked_proofs,
     tensor_counts,
 )
-from optmap.problem import Workload, parse_workload
 from optmap.solvers import VertexFinder
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 CHUNKS = 8
 INSTANCES = cases(60, 250)
@@ -83,7 +84,7 @@ def _tiny(rng: random.Random) -> Workload:
 
 
 def _lifted(system: MapSystem, point: dict[str, int]) -> list[int]:
-    values = {Digit(d): x for d, x in point.items()}
+    values = {DimDigit(d): x for d, x in point.items()}
     for lift in system.space.lifts:
         value = values.pop(lift.digit)
         values[lift.high], values[lift.low] = divmod(value, lift.modulus)

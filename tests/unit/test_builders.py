@@ -6,20 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optmap.errors import InputError
-from optmap.problem import (
-    Semantics,
-    contraction,
-    conv1d,
-    conv2d,
-    matmul,
-    mmc,
-    mttkrp,
-    parse_workload,
-    sddmm,
-    tcl,
-    ttmc,
-)
+from optmap.base.errors import InputError
+from optmap.workloads.builders import contraction, conv1d, conv2d, matmul, mmc, mttkrp, sddmm, tcl, ttmc
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 
 def test_dense_convolution():

@@ -15,20 +15,15 @@ from strategies import renamed
 from optmap import api
 from optmap.bounds import bounds, tensor_counts
 from optmap.checker import check_document
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    Machine,
-    access_names,
-    canonical_form,
-    in_common_order,
-    library,
-    parse_bandwidth,
-    parse_workload,
-)
+from optmap.files import library
+from optmap.machines.machine import CapacityRule, Level, Machine
 from optmap.search import Setting
 from optmap.search.relax.tree import relax
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.canonical import canonical_form, in_common_order
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_bandwidth
+from optmap.workloads.workload import access_names
 
 
 @settings(max_examples=12, deadline=None)

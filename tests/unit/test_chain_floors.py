@@ -14,14 +14,15 @@ import pytest
 from cases import some
 from chain_pebbles import least_loads
 
+from optmap.base.errors import InputError
 from optmap.bounds import CHAIN_BOUNDS, bounds
 from optmap.bounds.best import best
 from optmap.bounds.chains import Line, join
 from optmap.checker import RefusedError, check_document
-from optmap.checker.chain_lines import price
-from optmap.checker.tools import digest
-from optmap.errors import InputError
-from optmap.problem import Semantics, Workload, parse_workload
+from optmap.checker.chains.chain_lines import price
+from optmap.checker.core.tools import digest
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "chains.json").read_text(encoding="utf-8"))["products"]
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"

@@ -7,22 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import chains
 
-from optmap.errors import InputError, ParseError
-from optmap.problem import (
-    Apply,
-    Axis,
-    Comparator,
-    Condition,
-    Constant,
-    Read,
-    Semantics,
-    Series,
-    Statistic,
-    TensorRole,
-    Update,
-    Workload,
-    parse_workload,
-)
+from optmap.base.errors import InputError, ParseError
+from optmap.workloads.access import Subscript
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.domain import Comparator, Condition
+from optmap.workloads.expression import Apply, Constant, OperandSeries, Read, Statistic
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.statement import Update
+from optmap.workloads.workload import Semantics, Workload
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 SIZES = {"m": 4, "l": 6, "k": 2, "n": 3}
@@ -82,19 +74,21 @@ def test_maxima_minima_and_their_semantics():
 
 
 def test_right_sides_are_trees():
-    assert one("C[m] = 0.5*A[m]").right == Series(Constant("0.5"), (("*", Read(0)),))
-    assert one("C[m] = A[m] - B[m]*D[m] + 1").right == Series(
-        Read(0), (("-", Series(Read(1), (("*", Read(2)),))), ("+", Constant("1")))
+    assert one("C[m] = 0.5*A[m]").right == OperandSeries(Constant("0.5"), (("*", Read(0)),))
+    assert one("C[m] = A[m] - B[m]*D[m] + 1").right == OperandSeries(
+        Read(0), (("-", OperandSeries(Read(1), (("*", Read(2)),))), ("+", Constant("1")))
     )
-    assert one("C[m] = (A[m] - B[m])/D[m]").right == Series(Series(Read(0), (("-", Read(1)),)), (("/", Read(2)),))
+    assert one("C[m] = (A[m] - B[m])/D[m]").right == OperandSeries(
+        OperandSeries(Read(0), (("-", Read(1)),)), (("/", Read(2)),)
+    )
     assert one("C[m] = ((A[m]))").right == Read(0)
-    assert one("C[m] = relu(A[m]) * max(B[m], D[m], 0)").right == Series(
+    assert one("C[m] = relu(A[m]) * max(B[m], D[m], 0)").right == OperandSeries(
         Apply("relu", (Read(0),)), (("*", Apply("max", (Read(1), Read(2), Constant("0")))),)
     )
     assert one("C[m,l] = softmax(A[m,l], l)").right == Apply("softmax", (Read(0),), "l")
     assert one("C[m,l] = softmax(A[m,l], l, online)").right == Apply("softmax", (Read(0),), "l")
     whole = one("C[m,l] = rmsnorm(A[m,l] + B[m,l], l, whole) * D[l]").row
-    assert whole == Apply("rmsnorm", (Series(Read(0), (("+", Read(1)),)),), "l", Statistic.WHOLE)
+    assert whole == Apply("rmsnorm", (OperandSeries(Read(0), (("+", Read(1)),)),), "l", Statistic.WHOLE)
 
 
 def test_a_product_in_brackets_is_a_product():
@@ -104,7 +98,7 @@ def test_a_product_in_brackets_is_a_product():
 
 def test_conditions():
     made = one("C[m] = A[m,l] if l <= m and 2m+1 > l and l < 5 and 0 == m and 3 <= l")
-    left, right = Axis(terms=(("l", 1),)), Axis(terms=(("m", 1),))
+    left, right = Subscript(terms=(("l", 1),)), Subscript(terms=(("m", 1),))
     assert made.domain[0] == Condition(left=left, relation=Comparator.AT_MOST, right=right)
     assert [str(each) for each in made.domain] == ["l <= m", "2*m+1 > l", "l < 5", "0 == m", "3 <= l"]
     assert made.dims == ("m", "l")

@@ -25,27 +25,24 @@ from strategies import machines, mappings, workloads
 
 import optmap.checker
 from optmap import api
+from optmap.answers.documents.solution import solution_document
+from optmap.base.errors import CheckError, InputError
 from optmap.bounds import class_proofs, halo_proofs, ranked_proofs
 from optmap.bounds.best import best, certified
 from optmap.checker import RefusedError, check_document
-from optmap.checker.nest import Nest
-from optmap.checker.statement import Work
-from optmap.checker.tools import count, digest, echelon, kernel
-from optmap.errors import CheckError, InputError
-from optmap.evaluate import evaluate_cost, exact_traffic
-from optmap.gap import solution_document
-from optmap.problem import (
-    Capacity,
-    Level,
-    LevelKind,
-    Machine,
-    Semantics,
-    distinct_values,
-    machine_document,
-    mapping_document,
-    parse_workload,
-    workload_document,
-)
+from optmap.checker.core.nest import TiledNest
+from optmap.checker.core.statement import StatedWork
+from optmap.checker.core.tools import count, digest, echelon, kernel
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.halo import distinct_values
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 FOLDER = Path(optmap.checker.__file__).parent
 Path_ = tuple[str | int, ...]
@@ -396,8 +393,8 @@ def test_recount_agrees_with_the_evaluation(data: st.DataObject) -> None:
         cost, exact = evaluate_cost(workload, machine, mapping), exact_traffic(workload, machine, mapping)
     except InputError:
         return  # first touches are not defined; the checker refuses it as well
-    work = Work(workload_document(workload))
-    nest = Nest(work, mapping_document(mapping)["levels"], machine_document(machine)["levels"])
+    work = StatedWork(workload_document(workload))
+    nest = TiledNest(work, mapping_document(mapping)["levels"], machine_document(machine)["levels"])
     rows = iter(zip(exact, cost.boundaries, strict=True))
     for base in range(len(machine.levels)):
         for place, tensor in enumerate(workload.tensors):

@@ -15,29 +15,27 @@ from signing import signed
 from spatial_strategies import COUNTINGS, WALKED
 
 import optmap
+from optmap.answers.proofs.beside import certified_bound
+from optmap.answers.proofs.floor import even, inside_words
 from optmap.checker import RefusedError, check_document
-from optmap.checker.accesses import Counts
-from optmap.checker.fabric import Fabric
-from optmap.checker.floor import held_inside
-from optmap.checker.loops import Loops
-from optmap.checker.nest_counts import occupancy
-from optmap.evaluate import NEST_TIMELOOP, NestPolicy, count_nest
-from optmap.gap import certified_bound
-from optmap.gap.floor import even, inside_words
-from optmap.problem import (
-    Capacity,
-    Level,
-    Machine,
-    Workload,
-    machine_document,
-    mapping_document,
-    parse_workload,
-    workload_document,
-)
-from optmap.problem.accelerator import Prices, Store
-from optmap.problem.fabric import fabric_of
-from optmap.problem.nest import mapping_of
+from optmap.checker.bounds.floor import held_inside
+from optmap.checker.core.fabric import StatedFabric
+from optmap.checker.nests.accesses import Counts
+from optmap.checker.nests.loops import Loops
+from optmap.checker.nests.nest_counts import occupancy
+from optmap.count.meshes.count import NEST_TIMELOOP, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.accelerator import Prices, Store
+from optmap.machines.fabric import fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest import mapping_of
 from optmap.search import METHODS, Method
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 WORKLOADS = (
     convolution(),
@@ -95,7 +93,7 @@ def test_two_roads_count_the_same(workload: Workload, counting: NestPolicy) -> N
     workload = workload.with_accesses([workload.output, *(replace(tensor, bits=8) for tensor in workload.inputs)])
     for machine in (grid_machine(), wired_machine(), bytes_machine()):
         fabric = fabric_of(workload, machine)
-        own = Fabric(workload_document(workload), machine_document(machine))
+        own = StatedFabric(workload_document(workload), machine_document(machine))
         assert [held_inside(own, n) for n in range(2)] == [inside_words(fabric, n) for n in range(2)]
         for _ in range(25):
             nest = random_nest(fabric, generator)

@@ -12,17 +12,18 @@ import pytest
 from proof_attack import WIDE, Case, look_at_every_tile
 
 from optmap import api
+from optmap.answers.documents.solution import solution_document
 from optmap.checker import RefusedError
-from optmap.checker.cover import model_of, walk
-from optmap.checker.dataflows import best_flows
-from optmap.checker.every import nothing_left
-from optmap.checker.nest import Nest
-from optmap.checker.rows import Model
-from optmap.checker.statement import Work
-from optmap.checker.units import rate_of
-from optmap.gap import solution_document
-from optmap.problem import Capacity, Level, Machine
+from optmap.checker.core.nest import TiledNest
+from optmap.checker.core.statement import StatedWork
+from optmap.checker.core.units import rate_of
+from optmap.checker.cover.cover import model_of, walk
+from optmap.checker.cover.dataflows import best_flows
+from optmap.checker.cover.every import nothing_left
+from optmap.checker.cover.rows import Model
+from optmap.machines.machine import Level, Machine
 from optmap.programs import TileSpace
+from optmap.workloads.amounts import Capacity
 
 STATEMENTS = (
     "C[i,j] += A[i,k]*B[k,j]",
@@ -66,9 +67,9 @@ def problem(seed: int) -> tuple[dict[str, Any], float, str]:
 
 def accepts(document: dict[str, Any], value: Fraction, step: str = "every") -> bool:
     """Whether looking at every tile proves that none costs less than a value."""
-    work, levels = Work(document["workload"]), document["machine"]["levels"]
+    work, levels = StatedWork(document["workload"]), document["machine"]["levels"]
     rates = [rate_of(level, work.word_bits) for level in levels]
-    model = model_of(document, Nest(work, document["mapping"]["levels"], levels), rates, whole=True)
+    model = model_of(document, TiledNest(work, document["mapping"]["levels"], levels), rates, whole=True)
     try:
         walk(model, list(range(model.depth)), value, [step], whole=True)
     except RefusedError as error:
@@ -114,7 +115,7 @@ def test_tiles_inside_are_not_copied_per_tile_outside() -> None:
     """Of 1,728 choices at either level: one list of those inside, not 1,728 of them."""
     text = "C[i,j] += A[i,k] * B[k,j]"
     sizes = {"extents": dict.fromkeys("ijk", 42), "bytes": dict.fromkeys("ABC", 4)}
-    work = Work({"expression": text, "semantics": "accumulate", **sizes})
+    work = StatedWork({"expression": text, "semantics": "accumulate", **sizes})
     model = Model(
         work=work,
         rooms=[[([0, 1, 2], int(WIDE))]] * 2,

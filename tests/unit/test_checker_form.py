@@ -14,13 +14,17 @@ import pytest
 from cases import cases
 
 from optmap import api
+from optmap.answers.documents.solution import solution_document
+from optmap.base.errors import InputError
 from optmap.bounds.best import best
 from optmap.checker import RefusedError, Report, check_document
-from optmap.checker.statement import Work, read_statement
-from optmap.checker.tools import digest, plain, spelled
-from optmap.errors import InputError
-from optmap.gap import solution_document
-from optmap.problem import Capacity, Level, Machine, Partition, machine_document, parse_workload, workload_document
+from optmap.checker.core.statement import StatedWork, read_statement
+from optmap.checker.core.tools import digest, plain, spelled
+from optmap.files.machines import machine_document
+from optmap.files.workloads import workload_document
+from optmap.machines.machine import Level, Machine, Partition
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 Document = dict[str, Any]
 PARTS = tuple(
@@ -349,7 +353,7 @@ def _mine(text: str) -> list[Any] | None:
         accesses, _, assign = read_statement(text)
         dims = {d for _, axes in accesses for terms, _ in axes for d, _ in terms}
         meaning = "assign" if assign else "accumulate"
-        Work({"expression": text, "semantics": meaning, "bytes": 4, "extents": dict.fromkeys(dims, 3)})
+        StatedWork({"expression": text, "semantics": meaning, "bytes": 4, "extents": dict.fromkeys(dims, 3)})
     except RefusedError:
         return None
     return [assign, accesses]

@@ -18,18 +18,21 @@ from changed_fields import changed_fields, not_claimed
 from proof_attack import attack
 
 from optmap import api
+from optmap.answers.documents.solution import solution_document
+from optmap.answers.proofs.proofs import with_proof
+from optmap.base.clock import Clock
+from optmap.base.errors import InputError
 from optmap.bounds import digest
-from optmap.checker import RefusedError, check_document, rows
-from optmap.checker.cover import model_of, walk
-from optmap.checker.dataflows import best_flows, contains, flow_of
-from optmap.checker.nest import Nest, traffic
-from optmap.checker.rows import Model, Node
-from optmap.checker.statement import Work
-from optmap.checker.units import rate_of
-from optmap.clock import Clock
-from optmap.errors import InputError
-from optmap.gap import solution_document, with_proof
-from optmap.problem import Capacity, Level, Machine
+from optmap.checker import RefusedError, check_document
+from optmap.checker.core.nest import TiledNest, traffic
+from optmap.checker.core.statement import StatedWork
+from optmap.checker.core.units import rate_of
+from optmap.checker.cover import rows
+from optmap.checker.cover.cover import model_of, walk
+from optmap.checker.cover.dataflows import best_flows, contains, flow_of
+from optmap.checker.cover.rows import MappingSet, Model
+from optmap.machines.machine import Level, Machine
+from optmap.workloads.amounts import Capacity
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 CONV = "O[k,x] += I[c,x+r]*F[k,c,r]"
@@ -91,11 +94,11 @@ def reason(document: dict[str, Any]) -> str:
 
 def refusal(made: dict[str, Any], key: str, number: int, steps: list[str]) -> str:
     """Why the steps of one claim are refused; empty if they are not."""
-    work, levels, whole = Work(made["workload"]), made["machine"]["levels"], key == "integers"
+    work, levels, whole = StatedWork(made["workload"]), made["machine"]["levels"], key == "integers"
     rates = [rate_of(one, work.word_bits) for one in levels]
     claim = made["proof"][key][number]
     about = [i for i, one in enumerate(levels) if one["name"] in claim["levels"]]
-    model = model_of(made, Nest(work, made["mapping"]["levels"], levels), rates, whole=whole)
+    model = model_of(made, TiledNest(work, made["mapping"]["levels"], levels), rates, whole=whole)
     try:
         walk(model, about, Fraction(claim["value"]), steps, whole=whole)
     except RefusedError as error:
@@ -260,7 +263,7 @@ def test_a_level_is_in_one_claim() -> None:
     ],
 )
 def test_what_doubles_per_dim_is_refused(text: str, why: str) -> None:
-    work = Work({"expression": text, "semantics": "accumulate", "bytes": 4, "extents": _extents(text)})
+    work = StatedWork({"expression": text, "semantics": "accumulate", "bytes": 4, "extents": _extents(text)})
     made = Model(
         work=work,
         rooms=[[([0, 1], 10**9)]],
@@ -297,7 +300,7 @@ def test_no_mapping_costs_less_than_what_is_proved() -> None:
     extents = {"i": 4, "j": 3, "k": 2}
     machine = Machine(name="tiny", levels=(level("L1", 7, bandwidth=3), level("L2", 14, bandwidth=1)))
     made = solved(MATMUL, extents, machine=machine)
-    work, levels = Work(made["workload"]), made["machine"]["levels"]
+    work, levels = StatedWork(made["workload"]), made["machine"]["levels"]
     rates = [rate_of(one, work.word_bits) for one in levels]
     least = None
     sizes = [
@@ -315,7 +318,7 @@ def test_no_mapping_costs_less_than_what_is_proved() -> None:
                     {"level": name, "tile": tile, "permutation": list(order), "spatial": {}}
                     for name, tile in (("L1", inner), ("L2", outer))
                 ]
-                costs.append(sum(a + b for a, b in traffic(Nest(work, mapped, levels), q, whole=False)) / rates[q])
+                costs.append(sum(a + b for a, b in traffic(TiledNest(work, mapped, levels), q, whole=False)) / rates[q])
             best.append(min(costs))
         least = max(best) if least is None else min(least, max(best))
     assert least is not None
@@ -336,7 +339,7 @@ def test_no_mapping_costs_less_than_what_is_proved() -> None:
 )
 def test_the_flows_cover_every_loop_order(text: str, extents: dict[str, int]) -> None:
     made = {"expression": text.replace("]*", "] * "), "semantics": "accumulate", "bytes": 4, "extents": extents}
-    work = Work(made)
+    work = StatedWork(made)
     flows = best_flows(work)
     orders = [flow_of(work, list(order)) for order in itertools.permutations(extents)]
     assert all(any(contains(best, flow) for best in flows) for flow in orders)
@@ -351,7 +354,7 @@ def test_rows_are_never_above_what_a_mapping_moves_and_holds(seed: int) -> None:
 
 def test_tiles_of_a_stage_between_unknown_ones_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """10 cut by 5, 3 and 2 are 6 tiles; by 3 and 2 they would be 7, as by 4 or 6, 3 and 2."""
-    work = Work({"expression": "O[x] += I[x]", "semantics": "accumulate", "bytes": 4, "extents": {"x": 10}})
+    work = StatedWork({"expression": "O[x] += I[x]", "semantics": "accumulate", "bytes": 4, "extents": {"x": 10}})
     made = Model(
         work=work,
         rooms=[[], [], []],
@@ -405,7 +408,7 @@ def test_no_tiles_are_fewer_than_those_of_the_ways_that_are_left(
     assert above > (4 if most == 64 else 1)
 
 
-def _ranges(rng: random.Random, even: bool) -> tuple[Model, Node | None]:
+def _ranges(rng: random.Random, even: bool) -> tuple[Model, MappingSet | None]:
     """Three levels of one dim with random ranges; tiles outside the first divide what they are cut from, or any."""
 
     def snapped(q: int, _dim: str, sizes: tuple[int, int], around: int) -> tuple[int, int] | None:
@@ -413,7 +416,7 @@ def _ranges(rng: random.Random, even: bool) -> tuple[Model, Node | None]:
         return (left[0], left[-1]) if left else None
 
     sizes = {"bytes": 4, "extents": {"x": rng.choice((34, 36, 40, 45))}}
-    work = Work({"expression": "O[x] += I[x]", "semantics": "accumulate", **sizes})
+    work = StatedWork({"expression": "O[x] += I[x]", "semantics": "accumulate", **sizes})
     flows = [best_flows(work)] * 3
     made = Model(work=work, rooms=[[], [], []], rates=[Fraction(1)] * 3, flows=flows, fixed=set(), snapped=snapped)
     node = made.root()

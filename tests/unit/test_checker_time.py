@@ -15,11 +15,13 @@ from host_machines import AVX512
 
 import optmap
 from optmap import api
-from optmap.checker import RefusedError, check_document, crossings
-from optmap.checker.tools import digest
-from optmap.errors import InputError
-from optmap.gap import certified_bound, proved_floor
-from optmap.problem import Bandwidth, Machine
+from optmap.answers.proofs.beside import certified_bound, proved_floor
+from optmap.base.errors import InputError
+from optmap.checker import RefusedError, check_document
+from optmap.checker.bounds import crossings
+from optmap.checker.core.tools import digest
+from optmap.machines.machine import Machine
+from optmap.workloads.amounts import Bandwidth
 
 Document = dict[str, Any]
 LAYER = "C[i,j] = A[i,k]*B[k,j]"

@@ -8,11 +8,13 @@ from math import inf
 import numpy as np
 import pytest
 
-from optmap.clock import NO_LIMIT
-from optmap.errors import LimitError
-from optmap.problem import Capacity, CapacityRule, Level, Machine, parse_workload
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import LimitError
+from optmap.machines.machine import CapacityRule, Level, Machine
 from optmap.search import ChainCosts, ChoiceLists, PairCosts, Setting, candidates, grid_of, grow
 from optmap.search.whole import choices
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 STATEMENTS = (
     "C[i,j] += A[i,k]*B[k,j]",

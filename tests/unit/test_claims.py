@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from optmap import api
+from optmap.answers.documents.solution import solution_document
 from optmap.cli.app import app
-from optmap.gap import solution_document
 
 CONV = "O[k,x] += I[c,2*x+r]*F[k,c,r]"
 

@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from optmap import clock, solve
+from optmap import solve
+from optmap.answers.proofs import beside
+from optmap.base import clock
+from optmap.base.clock import NO_LIMIT, Clock, limited
+from optmap.base.errors import LimitError
 from optmap.bounds.best import best
-from optmap.clock import NO_LIMIT, Clock, limited
-from optmap.errors import LimitError
-from optmap.gap import beside
-from optmap.problem import CapacityRule, Workload, parse_workload
-from optmap.problem.fabric import fabric_of
-from optmap.problem.library import machine
+from optmap.files.library import machine
+from optmap.machines.fabric import fabric_of
+from optmap.machines.machine import CapacityRule
 from optmap.search import (
     ChainCosts,
     IntArray,
@@ -39,6 +40,8 @@ from optmap.search.quickflow.classes import reuse_classes
 from optmap.search.relax.tree import relax
 from optmap.search.whole import one_level, pair_costs
 from optmap.solvers import Stop
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 HOSTS = Path(__file__).parents[1] / "data" / "hosts"
 OVER = Clock(-inf)

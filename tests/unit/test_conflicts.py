@@ -12,10 +12,15 @@ from host_machines import AVX512
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optmap.evaluate import predict
-from optmap.evaluate.timing import cache_geometry, kept_shares, tile_loads
+from optmap.count.timing import cache_geometry, kept_shares, tile_loads
+from optmap.count.timing.predict import predict
+from optmap.files.inputs import workload_of
+from optmap.kernels.code_options import ActivationLayout
+from optmap.kernels.kernel_roles import kernel_roles
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import Geometry, activation_layouts, buffers_of, places, replay_lines
-from optmap.problem import ActivationLayout, LevelMapping, Mapping, conv2d, kernel_roles, parse_workload, workload_of
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
 
 LINE = 64
 

@@ -12,19 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import optmap
-from optmap.errors import InfeasibleError, ParseError
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Workload,
-    constraints_of,
-    parse_constraint,
-    parse_workload,
-)
+from optmap.base.errors import InfeasibleError, ParseError
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine
+from optmap.mappings.constraint_texts import constraints_of, parse_constraint
+from optmap.mappings.levels import LevelMapping
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 MATMUL = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 3, "j": 2, "k": 4})
 WINDOW = parse_workload("O[x] += I[2*x+r]*K[r]", {"x": 4, "r": 2})

@@ -14,21 +14,26 @@ from constrained_brute_force import best_that_meet, constrained_problem, rows_th
 from spatial_strategies import WALKED
 
 import optmap
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import InfeasibleError, InputError, LimitError, ParseError, UnknownNameError
 from optmap.checker import RefusedError, check_document
-from optmap.checker.nest_solution import TIMES
-from optmap.checker.tools import digest
-from optmap.clock import NO_LIMIT
-from optmap.errors import InfeasibleError, InputError, LimitError, ParseError, UnknownNameError
-from optmap.evaluate import count_nest, evaluate_batch
-from optmap.problem import Capacity, Level, Machine, constraints_of, parse_bandwidth, parse_constraint, parse_workload
-from optmap.problem.demanded import as_demanded
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest import mapping_of, nest_of
-from optmap.problem.nest_batch import batch_of
-from optmap.problem.options import Merit
+from optmap.checker.core.tools import digest
+from optmap.checker.nests.nest_solution import TIMES
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import count_nest
+from optmap.machines.fabric import Fabric
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.constraint_texts import constraints_of, parse_constraint
+from optmap.mappings.demanded import as_demanded
+from optmap.mappings.nest import mapping_of, nest_of
+from optmap.mappings.nest_batch import batch_of
+from optmap.questions.options import Merit
 from optmap.search import METHODS, Answer, random_nests
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.exact import search_nest
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_bandwidth
 
 PRODUCT = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 12, "j": 8, "k": 16})
 DEMANDS = ["RegisterFile.k=4", "RegisterFile.order=k,...", "GlobalBuffer.x.i=3", "GlobalBuffer.keeps=A,..."]

@@ -16,30 +16,25 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import optmap
+from optmap.answers.documents.recount import disagreements, evaluate_solution
+from optmap.answers.documents.solution import solution_from
+from optmap.base.errors import CheckError, InfeasibleError, InputError, UnknownNameError
 from optmap.checker import RefusedError, check_document
-from optmap.checker.tools import digest
+from optmap.checker.core.tools import digest
 from optmap.cli.app import app
-from optmap.errors import CheckError, InfeasibleError, InputError, UnknownNameError
-from optmap.evaluate import level_model
-from optmap.gap import disagreements, evaluate_solution, solution_from
+from optmap.count.levels.per_level import level_model
+from optmap.files.fields import Fields
 from optmap.loop_orders import allowed_orders
-from optmap.problem import (
-    NO_CONSTRAINTS,
-    CapacityRule,
-    Fields,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    dataflow,
-    follows,
-    parse_bandwidth,
-    parse_capacity,
-    parse_workload,
-    two_level,
-)
+from optmap.machines.machine import CapacityRule, Level, Machine, two_level
+from optmap.machines.relations import follows
+from optmap.mappings.constraint_texts import constraints_of
+from optmap.mappings.constraints import NO_CONSTRAINTS
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.reuse import dataflow
 from optmap.search import Found, Question, Setting, assemble
 from optmap.sweeps import Options, answer_point, make_point, read_task, spec_from, task_text
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_bandwidth, parse_capacity
 
 PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 10, "k": 8})
 DEMANDS = ["Fast.i=4", "Fast.k%2=0", "Fast.order=...,j"]
@@ -167,7 +162,7 @@ def test_what_is_refused(demands: Any, options: dict[str, str], error: type[Exce
 
 def test_a_method_of_ones_own_is_held_to_the_constraints() -> None:
     machine = two_level(parse_capacity("64w"))
-    request = Question(workload=PRODUCT, machine=machine, constraints=optmap.problem.constraints_of("Fast.i=4"))
+    request = Question(workload=PRODUCT, machine=machine, constraints=constraints_of("Fast.i=4"))
     level = LevelMapping(level="Fast", tile={"i": 2, "j": 1, "k": 1}, permutation=("i", "j", "k"), spatial={})
     with pytest.raises(CheckError, match=r"does not meet the constraint Fast.i=4: the tile of i at Fast is 2"):
         assemble(request, Found(mapping=Mapping(levels=(level,))), seconds=0.0)

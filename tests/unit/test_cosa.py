@@ -11,22 +11,26 @@ from math import log2
 import pytest
 
 from optmap import solve as solve_workload
+from optmap.answers.side_by_side.nest_comparison import NestComparison
+from optmap.base.errors import InfeasibleError
 from optmap.checker import RefusedError, check_document
-from optmap.errors import InfeasibleError
-from optmap.evaluate import NEST_EXACT, count_nest
-from optmap.evaluate.spatial.rules import Overflow, overflows
-from optmap.gap.nest_comparison import NestComparison
-from optmap.problem import Capacity, Level, Machine, Network, Semantics, Workload, conv2d, list_machines, matmul
-from optmap.problem.accelerator import FactorRule, Keep, Mesh, MeshAxis, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.library import machine
-from optmap.problem.options import Merit
-from optmap.problem.relations import Relation
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.rules import Overflow, overflows
+from optmap.files.library import list_machines, machine
+from optmap.files.network import Network
+from optmap.machines.accelerator import FactorRule, KeepRule, Mesh, MeshAxis, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.machines.relations import Relation
 from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATION, Cosa
-from optmap.search.cosa import solve_cosa
+from optmap.questions.options import Merit
+from optmap.search.allocation.cosa import solve_cosa
 from optmap.solvers import Stop, solve
-from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
+from optmap.sweeps.networks.nest_networks import MappedLayer, NetworkNests
 from optmap.symbolic.numbers import prime_factors
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.workload import Semantics, Workload
 
 
 def seen(layer: Workload, name: str) -> Fabric:
@@ -35,7 +39,7 @@ def seen(layer: Workload, name: str) -> Fabric:
 
 def small_machine(words: int, ways: int) -> Machine:
     """Registers of one word, a buffer with a mesh."""
-    buffer = Store(keeps=(("inputs", Keep.KEPT), ("output", Keep.KEPT)), mesh=Mesh(x=MeshAxis(size=ways)))
+    buffer = Store(keeps=(("inputs", KeepRule.KEPT), ("output", KeepRule.KEPT)), mesh=Mesh(x=MeshAxis(size=ways)))
     levels = (Level(name="Buffer", capacity=Capacity(amount=words, unit="words"), store=buffer),)
     return Machine(name="small", levels=levels, outermost=Store())
 

@@ -11,17 +11,11 @@ import pytest
 from cases import cases
 
 import optmap
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import InfeasibleError
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    Machine,
-    Microkernel,
-    constraints_of,
-    parse_workload,
-)
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import InfeasibleError
+from optmap.machines.core import Microkernel
+from optmap.machines.machine import CapacityRule, Level, Machine
+from optmap.mappings.constraint_texts import constraints_of
 from optmap.search import (
     ChainCosts,
     PairCosts,
@@ -38,6 +32,8 @@ from optmap.search import (
 from optmap.search.relax.tree import relax
 from optmap.search.whole import counts
 from optmap.solvers import Stop
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 STATEMENTS = (
     "C[i,j] += A[i,k]*B[k,j]",

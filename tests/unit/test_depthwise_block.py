@@ -7,7 +7,11 @@ from itertools import product
 import pytest
 from host_machines import AVX2, AVX512, HOSTS
 
-from optmap.problem import DepthwiseBlock, Workload, conv2d, depthwise_block, kernel_roles, parse_workload
+from optmap.kernels.depthwise_blocks import DepthwiseBlock, depthwise_block
+from optmap.kernels.kernel_roles import kernel_roles
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 
 def block_of(workload: Workload, machine, **tile: int) -> DepthwiseBlock:

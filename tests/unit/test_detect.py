@@ -13,16 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import optmap
-from optmap.errors import InputError, LimitError
+from optmap.base.errors import InputError, LimitError
+from optmap.files.inputs import machine_of
+from optmap.files.machines import machine_document
+from optmap.machines.core import Core, Microkernel
 from optmap.native import (
     Cache,
     Figure,
     Host,
     Job,
+    Measured,
     Probe,
     Probes,
     Processor,
-    Quantity,
     Slices,
     Spread,
     Topology,
@@ -46,7 +49,7 @@ from optmap.native import (
     stream_size,
     usable_cpus,
 )
-from optmap.problem import Bandwidth, Core, Microkernel, machine_document, machine_of
+from optmap.workloads.amounts import Bandwidth
 
 DATA = Path(__file__).parents[1] / "data" / "hosts"
 KIB, MIB = 2**10, 2**20
@@ -287,7 +290,7 @@ def test_rates_are_in_cycles_of_the_fastest_chain_nearby() -> None:
 
 
 def made(
-    quantity: Quantity, value: float, *, threads: int = 1, place: int = -1, size: int = 0, clock: float = 2e9
+    quantity: Measured, value: float, *, threads: int = 1, place: int = -1, size: int = 0, clock: float = 2e9
 ) -> Figure:
     slices = Slices(rates=(value,) * 10, clocks=(clock,) * 10)
     job = Job(quantity=quantity, threads=threads, place=place, size=size)
@@ -303,16 +306,16 @@ TOPOLOGY = Topology(
     ),
 )
 FIGURES = (
-    made(Quantity.LATENCY, 0.249),
-    made(Quantity.PEAK, 1.97),
-    made(Quantity.PEAK, 1.9, threads=2),
-    made(Quantity.LOADS, 126.0),
-    made(Quantity.READ, 126.0, place=0),
-    made(Quantity.READ, 48.0, place=1, clock=2.4e9),
-    made(Quantity.READ, 10.0, place=2, size=16 * MIB, clock=2.4e9),
-    made(Quantity.READ, 11.0, threads=2, place=2, size=16 * MIB),
-    made(Quantity.READ, 5.0, place=3),
-    made(Quantity.READ, 4.0, threads=2, place=3),
+    made(Measured.LATENCY, 0.249),
+    made(Measured.PEAK, 1.97),
+    made(Measured.PEAK, 1.9, threads=2),
+    made(Measured.LOADS, 126.0),
+    made(Measured.READ, 126.0, place=0),
+    made(Measured.READ, 48.0, place=1, clock=2.4e9),
+    made(Measured.READ, 10.0, place=2, size=16 * MIB, clock=2.4e9),
+    made(Measured.READ, 11.0, threads=2, place=2, size=16 * MIB),
+    made(Measured.READ, 5.0, place=3),
+    made(Measured.READ, 4.0, threads=2, place=3),
 )
 
 
@@ -346,28 +349,28 @@ def notes(*more: Figure, figures: tuple[Figure, ...] = FIGURES) -> tuple[str, ..
 
 
 def test_an_outermost_cache_that_is_not_there_is_said() -> None:
-    assert notes(made(Quantity.DEPTH, 9.0, place=2, size=32 * MIB, clock=2.4e9)) == ()
-    (said,) = notes(made(Quantity.DEPTH, 5.0, place=2, size=32 * MIB))
+    assert notes(made(Measured.DEPTH, 9.0, place=2, size=32 * MIB, clock=2.4e9)) == ()
+    (said,) = notes(made(Measured.DEPTH, 5.0, place=2, size=32 * MIB))
     assert "64 MiB of L3, but streams over 32 MiB run at about the memory's speed" in said
-    slow = [*FIGURES[:6], made(Quantity.READ, 5.5, place=2), *FIGURES[7:]]
+    slow = [*FIGURES[:6], made(Measured.READ, 5.5, place=2), *FIGURES[7:]]
     assert "no faster than out of the memory" in notes(figures=tuple(slow))[0]
 
 
 def test_neighbours_on_the_same_core_are_said() -> None:
     mixed = Slices(rates=(1.4,) * 6 + (2.0,) * 4, clocks=(2e9,) * 10)
-    peak = figure_of(Job(quantity=Quantity.PEAK, threads=1), [(mixed,)])
+    peak = figure_of(Job(quantity=Measured.PEAK, threads=1), [(mixed,)])
     assert peak.per_cycle == Spread(median=1.4, low=1.4, high=2.0, best=2.0, count=10)
     assert "1.40 multiply-adds a cycle or fewer, at best 2" in notes(figures=(FIGURES[0], peak, *FIGURES[2:]))[0]
 
 
 def test_links_that_all_cores_crowd_are_said() -> None:
-    crowded = [*FIGURES[:7], made(Quantity.READ, 4.0, threads=2, place=2, size=16 * MIB), *FIGURES[8:]]
+    crowded = [*FIGURES[:7], made(Measured.READ, 4.0, threads=2, place=2, size=16 * MIB), *FIGURES[8:]]
     (said,) = notes(figures=tuple(crowded))
     assert said == "L2 - L3: 4 B/cycle for each of 2 cores at work, 12 B/cycle for one alone, which the file has"
 
 
 def test_ports_far_from_a_whole_number_are_said() -> None:
-    loads = [*FIGURES[:3], made(Quantity.LOADS, 96.0), *FIGURES[4:]]
+    loads = [*FIGURES[:3], made(Measured.LOADS, 96.0), *FIGURES[4:]]
     assert notes(figures=tuple(loads)) == ("1.50 loads a cycle at best are taken as 2; measure again to be sure",)
 
 
@@ -406,7 +409,7 @@ def test_jobs_of_one_core_and_of_several() -> None:
     ]
     quick, full = (jobs_of(TOPOLOGY, memory_bytes=2**30, quick=quick) for quick in (True, False))
     assert set(quick) < set(full)
-    assert {job.quantity for job in full} == set(Quantity)
+    assert {job.quantity for job in full} == set(Measured)
 
 
 def test_sums_keep_to_the_registers() -> None:
@@ -431,7 +434,7 @@ def test_a_detection_is_complete(here: Host) -> None:
     assert machine.clock_hz > 10**7
     assert machine.levels[0].microkernel == microkernel_of(machine.core)
     assert machine.levels[0].capacity.amount == machine.core.registers * machine.core.vector_bytes
-    peak = here.figure(Quantity.PEAK)
+    peak = here.figure(Measured.PEAK)
     assert peak is not None
     assert machine.core.fma_ports == max(round(peak.per_cycle.best), 1)
     assert machine.core.peak(32) == machine.core.fma_ports * machine.core.vector_bytes // 4

@@ -7,13 +7,14 @@ from math import inf
 import numpy as np
 import pytest
 
-from optmap.clock import NO_LIMIT
-from optmap.problem import CapacityRule, conv2d
-from optmap.problem.library import machine
+from optmap.base.clock import NO_LIMIT
+from optmap.files.library import machine
+from optmap.machines.machine import CapacityRule
 from optmap.search import ChainCosts, Setting, divisors_around, grid_of, integer_search
 from optmap.search.relax.tree import relax
 from optmap.search.whole.tile_pairs import _first_multiples
 from optmap.symbolic.numbers import divisors_of
+from optmap.workloads.builders import conv2d
 
 SHAPES = [(16, 8, 12, 12, 3), (32, 6, 7, 9, 1), (24, 20, 10, 6, 3), (20, 12, 18, 5, 1), (48, 10, 8, 14, 5)]
 """Output and input channels, rows, columns, filter: the imposed tile divides few of them."""

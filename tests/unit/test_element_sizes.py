@@ -23,22 +23,27 @@ from sunstone_search import OPEN, searched
 from width_roads import attacked
 
 import optmap
+from optmap.answers.proofs.floor import floor_of
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import InputError
 from optmap.checker import RefusedError, check_document
-from optmap.clock import NO_LIMIT
-from optmap.errors import InputError
-from optmap.evaluate import NEST_EXACT, NestPolicy, SpatialCost, count_nest
-from optmap.gap.floor import floor_of
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.results import SpatialCost
+from optmap.files.fields import Fields
+from optmap.files.machines import machine_document, machine_from
 from optmap.interchange import timeloop_files
-from optmap.problem import Fields, Machine, machine_document, machine_from, parse_workload
-from optmap.problem.accelerator import Ports, Store
-from optmap.problem.elements import whole
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.fabric_notes import fabric_notes
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Merit
-from optmap.search.allocation import solve_allocation
+from optmap.machines.accelerator import Ports, Store
+from optmap.machines.elements import whole
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.fabric_notes import fabric_notes
+from optmap.machines.machine import Machine
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.questions.options import Merit
+from optmap.search.allocation.allocation import solve_allocation
 from optmap.search.exact import search_nest
 from optmap.sweeps import Options, make_point, read_task, task_text
+from optmap.workloads.parser import parse_workload
 
 PLAIN = """
 memory: DRAM

@@ -16,21 +16,15 @@ from host_machines import AVX2, AVX512, NEON
 from random_codes import random_case
 
 import optmap
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.kernels.kernel_roles import kernel_roles
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import Code, build_library, emit_code, load_library, pack
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Padding,
-    Semantics,
-    Workload,
-    conv2d,
-    parse_workload,
-)
-from optmap.problem.kernel_roles import kernel_roles
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "emit"
 LAYERS = tuple(

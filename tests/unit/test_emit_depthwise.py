@@ -12,22 +12,15 @@ from emitted import STRICT, check_together
 from host_machines import AVX2, AVX512, HOSTS, NEON
 from random_codes import random_mapping
 
-from optmap.evaluate import predict
+from optmap.count.timing.predict import predict
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind
+from optmap.kernels.kernel_roles import KernelKind
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import Code, emit_code
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    KernelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Padding,
-    Semantics,
-    StoreKind,
-    Workload,
-    conv2d,
-    parse_workload,
-)
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 FLAGS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fopenmp", "-march=native", *STRICT)
 NHWC, BLOCKED, NCHW = ActivationLayout.NHWC, ActivationLayout.BLOCKED, ActivationLayout.NCHW

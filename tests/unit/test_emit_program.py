@@ -10,22 +10,14 @@ import pytest
 from emitted import SANITIZED
 from host_machines import AVX512
 
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, WeightPacking
+from optmap.kernels.kernel_roles import KernelKind
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import Code, build_program, emit_code, header_text
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    KernelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Padding,
-    Semantics,
-    WeightPacking,
-    Workload,
-    conv2d,
-    matmul,
-    parse_workload,
-)
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 
 def whole(workload: Workload, machine: Machine) -> Mapping:

@@ -14,27 +14,18 @@ from emitted import STRICT, check_together, expected, run_together, values_of
 from host_machines import AVX2, AVX512, HOSTS, NEON
 from random_codes import random_mapping
 
-from optmap.evaluate import kernel_cycles, predict
+from optmap.count.timing.kernel import kernel_cycles
+from optmap.count.timing.predict import predict
+from optmap.files.inputs import workload_of
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
+from optmap.kernels.kernel_roles import KernelKind, kernel_roles, register_shape
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import Code, emit_code
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    KernelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Padding,
-    Semantics,
-    StoreKind,
-    WeightPacking,
-    Workload,
-    conv2d,
-    kernel_roles,
-    parse_workload,
-    register_shape,
-    workload_of,
-)
 from optmap.search import ranked
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 FLAGS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fopenmp", "-march=native", *STRICT)
 NCHW = ActivationLayout.NCHW

@@ -8,17 +8,12 @@ from pathlib import Path
 from emitted import STRICT, check_together
 from host_machines import AVX2, AVX512, NEON
 
+from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import Code, emit_code
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Padding,
-    Semantics,
-    conv2d,
-)
+from optmap.workloads.builders import conv2d
+from optmap.workloads.workload import Padding, Semantics
 
 FLAGS = ("-O1", "-march=native", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *STRICT)
 

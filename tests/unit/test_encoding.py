@@ -13,13 +13,15 @@ from spatial_brute_force import tiny_fabric
 from spatial_strategies import machine, statement
 
 import optmap
-from optmap.errors import InputError, LimitError
-from optmap.evaluate import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP, broken_rules, evaluate_batch
-from optmap.problem import Capacity
-from optmap.problem.accelerator import FactorRule
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.relations import Relation
+from optmap.base.errors import InputError, LimitError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, NEST_FACTORFLOW, NEST_TIMELOOP
+from optmap.count.meshes.rules import broken_rules
+from optmap.machines.accelerator import FactorRule
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.relations import Relation
 from optmap.search import Encoding, Orders, Tiles, encoding_of, random_nests
+from optmap.workloads.amounts import Capacity
 
 MACHINES = (
     *("eyeriss", "eyeriss_like", "gemmini", "simba", "simba-cosa"),

@@ -8,31 +8,24 @@ from math import prod
 import numpy as np
 import pytest
 
-from optmap.errors import InputError
-from optmap.evaluate import LevelModel, axis_counts, evaluate_cost, exact_traffic, level_model
-from optmap.problem import (
-    Axis,
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Semantics,
-    TensorAccess,
-    Workload,
-    axis_groups,
-    dataflow,
-    distinct_values,
-    safe_working_set,
-    shared_values,
-    two_level,
-)
-from optmap.problem.objective import BOTTLENECK
+from optmap.base.errors import InputError
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.halo import axis_counts
+from optmap.count.levels.per_level import LevelModel, level_model
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.machines.machine import CapacityRule, Level, Machine, two_level
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.reuse import dataflow, safe_working_set
+from optmap.questions.objective import BOTTLENECK
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.axes import axis_groups
+from optmap.workloads.halo import distinct_values, shared_values
+from optmap.workloads.workload import Semantics, Workload
 
 
 def access(name, *subscripts, size=4):
-    axes = tuple(Axis(terms=tuple(s) if isinstance(s, list) else ((s, 1),)) for s in subscripts)
+    axes = tuple(Subscript(terms=tuple(s) if isinstance(s, list) else ((s, 1),)) for s in subscripts)
     return TensorAccess(name=name, axes=axes, bits=8 * size)
 
 
@@ -251,7 +244,7 @@ def test_axis_counts_of_arrays_are_the_exact_counts(seed):
     rng = random.Random(seed)
     terms = tuple((d, rng.randint(1, 6)) for d in "abcd"[: rng.randint(1, 4)])
     sizes = {d: np.array([rng.randint(1, 7) for _ in range(40)]) for d, _ in terms}
-    counts = axis_counts(Axis(terms=terms), sizes)
+    counts = axis_counts(Subscript(terms=terms), sizes)
     for i, count in enumerate(counts.tolist()):
         box = [range(int(sizes[d][i])) for d, _ in terms]
         values = {sum(c * x for (_, c), x in zip(terms, p, strict=True)) for p in itertools.product(*box)}

@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 from cases import cases as tries
 
-from optmap.evaluate import LevelModel, evaluate_cost, exact_traffic, walk_levels, walk_nest
-from optmap.problem import (
-    Axis,
-    Capacity,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Semantics,
-    TensorAccess,
-    Workload,
-    dataflow,
-)
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.per_level import LevelModel
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.reference.simulate import walk_levels, walk_nest
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.reuse import dataflow
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Semantics, Workload
 
 CASES = range(tries(140, 400))
 
@@ -29,7 +26,7 @@ def random_access(rng, name, dims, *, joined):
     axes = []
     for _ in range(rng.randint(1, 2)):
         chosen = rng.sample(pool, min(rng.choice([1, 1, 2, 2, 3]), len(pool)))
-        axes.append(Axis(terms=tuple((d, rng.choice([1, 1, 2, 3])) for d in chosen), offset=rng.choice([0, 1])))
+        axes.append(Subscript(terms=tuple((d, rng.choice([1, 1, 2, 3])) for d in chosen), offset=rng.choice([0, 1])))
         if not joined:
             pool = [d for d in pool if d not in chosen]
         if not pool:

@@ -10,7 +10,7 @@ import pytest
 from cases import cases
 from scipy.optimize import linprog
 
-from optmap.errors import CheckError, InputError
+from optmap.base.errors import CheckError, InputError
 from optmap.solvers import Stop, VertexFinder, certified, linear_program, minimise_standard, solve_exact, solve_square
 
 

@@ -15,19 +15,21 @@ from spatial_brute_force import best_of_all, tiny_fabric, tiny_machine
 from spatial_strategies import COUNTINGS, WALKED
 
 import optmap
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import InputError
-from optmap.evaluate import NEST_EXACT, NestPolicy, count_nest
-from optmap.problem import library, parse_workload
-from optmap.problem.accelerator import FactorRule, Keep, Store
-from optmap.problem.fabric import fabric_of
-from optmap.problem.nest import Nest
-from optmap.problem.options import Merit
-from optmap.problem.relations import Relation
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import InputError
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.files import library
+from optmap.machines.accelerator import FactorRule, KeepRule, Store
+from optmap.machines.fabric import fabric_of
+from optmap.machines.relations import Relation
+from optmap.mappings.nest import Nest
+from optmap.questions.options import Merit
 from optmap.search import Answer, local_search, random_nests
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
-from optmap.search.exact.frame import Frame
+from optmap.search.exact.frame import ExactFrame
+from optmap.workloads.parser import parse_workload
 
 
 @pytest.mark.parametrize("seed", some(4, range(8)))
@@ -84,7 +86,7 @@ def test_bounds_and_dominance_leave_no_optimum_out(seed: int) -> None:
 def test_every_operand_has_a_keeper_where_energy_does_not_matter(seed: int) -> None:
     """Who keeps what is left open at every memory, the outermost one among them."""
     fabric = tiny_fabric(seed, most=400)
-    memories = tuple(replace(memory, keeps=(Keep.FREE,) * len(memory.keeps)) for memory in fabric.memories)
+    memories = tuple(replace(memory, keeps=(KeepRule.FREE,) * len(memory.keeps)) for memory in fabric.memories)
     fabric = replace(fabric, memories=memories)
     best = best_of_all(fabric, NEST_EXACT)
     for merit in (Merit.CYCLES, Merit.TRAFFIC):
@@ -112,7 +114,7 @@ def test_overlaps_of_long_windows_are_counted() -> None:
     eyeriss = library.machine("eyeriss_like")
     for extent, strides in ((2**14, (1, 1)), (6_561, (3, 2))):
         text = f"O[p] = I[{strides[0]}*p+{strides[1]}*r] * W[r]"
-        window = Frame(fabric_of(parse_workload(text, {"p": extent, "r": 3}), eyeriss), NEST_EXACT, Merit.EDP)
+        window = ExactFrame(fabric_of(parse_workload(text, {"p": extent, "r": 3}), eyeriss), NEST_EXACT, Merit.EDP)
         (own,) = window.windows[1]
         for row, box in enumerate(own.boxes(window)):
             if prod(box) < 2_000:

@@ -12,11 +12,13 @@ from spatial_brute_force import all_mappings, best_of_all, tiny_fabric
 from spatial_strategies import COUNTINGS, machine, statement
 
 import optmap
-from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import NEST_EXACT, NestPolicy, count_nest, evaluate_batch
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
 from optmap.search import Mapspace, explorer
 from optmap.search.explore.exhaustive import STRATEGY
 

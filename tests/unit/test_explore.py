@@ -14,14 +14,14 @@ from accelerator_machines import convolution, wired_machine
 from signing import signed
 
 import optmap
+from optmap.base.clock import Clock
+from optmap.base.errors import InputError, LimitError, StrategyError
 from optmap.checker import RefusedError, check_document
-from optmap.clock import Clock
-from optmap.errors import InputError, LimitError, StrategyError
-from optmap.evaluate import NEST_EXACT
-from optmap.problem import Mapping, parse_workload
-from optmap.problem.fabric import fabric_of
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.fabric import fabric_of
+from optmap.mappings.levels import Mapping
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
 from optmap.search import (
     METHODS,
     Answer,
@@ -45,6 +45,7 @@ from optmap.search import (
     settings_of,
 )
 from optmap.search.explore.random import STRATEGY
+from optmap.workloads.parser import parse_workload
 
 WORKLOAD = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 16, "j": 16, "k": 16}

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import optmap
-from optmap.errors import InputError, StrategyError
-from optmap.evaluate import NEST_EXACT, count_nest
-from optmap.problem import Mapping
-from optmap.problem.nest import nest_of
-from optmap.problem.options import Merit
+from optmap.base.errors import InputError, StrategyError
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.mappings.levels import Mapping
+from optmap.mappings.nest import nest_of
+from optmap.questions.options import Merit
 from optmap.search import METHODS, Brief, End, NoSettings, Proposals, random_nests
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import optmap
-from optmap.clock import NO_LIMIT
-from optmap.errors import InputError
-from optmap.evaluate import NEST_EXACT
-from optmap.problem import Capacity, Level, Machine, Semantics, conv2d, matmul, models_path
-from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.library import workload
-from optmap.problem.options import Merit
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import InputError
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.files.library import models_path, workload
+from optmap.machines.accelerator import Arithmetic, KeepRule, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
 from optmap.programs import (
     Program,
     export_program,
@@ -25,8 +24,12 @@ from optmap.programs import (
 )
 from optmap.programs.allocation import Allocation
 from optmap.programs.tile import Scale, TileLevel
+from optmap.questions.options import Merit
 from optmap.search.exact.search import search_nest
 from optmap.solvers import solve
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.workload import Semantics
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "programs"
 CLASS_1 = ("k", "c", "r", "s", "n", "h", "w")
@@ -58,7 +61,7 @@ def tiling_lp() -> Program:
 
 def row_fabric() -> Fabric:
     buffer = Store(
-        keeps=(("inputs", Keep.FREE), ("output", Keep.KEPT)),
+        keeps=(("inputs", KeepRule.FREE), ("output", KeepRule.KEPT)),
         energy_pj=Prices(read=6, fill=6, update=8),
         mesh=Mesh(x=MeshAxis(size=4)),
     )

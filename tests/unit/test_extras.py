@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import optmap
-from optmap.errors import InputError
-from optmap.extras import install
+from optmap.base.errors import InputError
+from optmap.base.extras import install
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = {".py", ".md", ".ipynb", ".yaml", ".yml", ".cfg", ".toml", ".txt", ".json", ".lp", "", ".cff"}

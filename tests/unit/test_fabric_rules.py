@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optmap.problem.fabric import Rule
-from optmap.problem.relations import Relation
+from optmap.machines.fabric import Rule
+from optmap.machines.relations import Relation
 
 PRODUCTS = np.arange(1, 40)
 

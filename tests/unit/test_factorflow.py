@@ -16,19 +16,25 @@ from hypothesis import strategies as st
 from spatial_strategies import COUNTINGS, dims_of, machine, spatial_cases, statement
 
 import optmap
+from optmap.base.errors import InputError
 from optmap.checker import RefusedError, check_document
-from optmap.checker.fabric import Fabric as CheckedFabric
-from optmap.checker.flows import FlowCounts
-from optmap.checker.loops import Loops
-from optmap.errors import InputError
-from optmap.evaluate import NEST_FACTORFLOW, NestPolicy, broken_rules, count_nest
-from optmap.evaluate.spatial.batch_axes import axis_sizes
-from optmap.evaluate.spatial.words import tile_words
-from optmap.problem import Capacity, Footprint, machine_document, mapping_document, workload_document
-from optmap.problem.fabric import Fabric, Operand, fabric_of
-from optmap.problem.nest import MemoryNest, Nest, mapping_of
+from optmap.checker.core.fabric import StatedFabric as CheckedFabric
+from optmap.checker.nests.flows import FlowCounts
+from optmap.checker.nests.loops import Loops
+from optmap.count.meshes.batch_axes import axis_sizes
+from optmap.count.meshes.count import NEST_FACTORFLOW, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.rules import broken_rules
+from optmap.count.meshes.words import tile_words
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.fabric import Fabric, Operand, fabric_of
+from optmap.mappings.nest import MemoryNest, Nest, mapping_of
+from optmap.questions.policy import Footprint
 from optmap.search import Answer, Found, Method
 from optmap.solvers import Stop
+from optmap.workloads.amounts import Capacity
 
 PLAIN = ("gemm", "batched", "mttkrp")
 """Workloads whose subscripts are single dims."""

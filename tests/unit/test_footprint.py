@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import tiles, workloads
 
-from optmap.errors import LimitError
-from optmap.problem import Axis, conv2d, distinct_values, pair_values, value_mask
+from optmap.base.errors import LimitError
+from optmap.workloads.access import Subscript
+from optmap.workloads.builders import conv2d
+from optmap.workloads.halo import distinct_values, pair_values, value_mask
 
 
 def _values(coefficients, extents):
@@ -79,7 +81,7 @@ def test_footprint_of_every_tensor_of_random_workloads(data):
 
 def test_offsets_move_words_but_do_not_add_any():
     tile = {"h": 4, "r": 3}
-    assert Axis(terms=(("h", 1), ("r", 1)), offset=9).count(tile) == 6
+    assert Subscript(terms=(("h", 1), ("r", 1)), offset=9).count(tile) == 6
 
 
 def test_resnet_first_layer_in_words():

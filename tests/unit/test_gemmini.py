@@ -9,28 +9,23 @@ from hypothesis import strategies as st
 from strategies import workloads
 
 from optmap.api import solve
-from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import evaluate_cost, exact_traffic, walk_held
-from optmap.problem import (
-    LOADS,
-    Capacity,
-    Fields,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Partition,
-    capacity_groups,
-    conv2d,
-    library,
-    machine_document,
-    machine_from,
-    matmul,
-    parse_workload,
-)
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.reference.walk_held import walk_held
+from optmap.files import library
+from optmap.files.fields import Fields
+from optmap.files.machines import machine_document, machine_from
+from optmap.machines.machine import Level, Machine, Partition
+from optmap.machines.partitions import capacity_groups
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.questions.objective import LOADS
 from optmap.report import machine_table
 from optmap.search import METHODS, Question, best_stationary, fits, greedy_stationary, stationary
-from optmap.solvers import Point, Stop
+from optmap.solvers import PointKind, Stop
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 GEMMINI = library.machine("gemmini-buffers")
 BYTES = {"Out": 4, "In": 1, "Ker": 1}
@@ -179,8 +174,8 @@ def test_a_best_tile_is_claimed_only_where_the_output_moves_alike_for_all():
         stationary(overlapping, t).words for t in boxes if sum(a.footprint(t) for a in overlapping.tensors) <= 12
     )
     assert result.integer_bound <= least <= result.cost
-    assert result.point is Point.FEASIBLE
-    assert solve(matmul(i=7, j=6, k=5), memory="12w", method="gemmini").point is Point.GLOBAL_OPTIMUM
+    assert result.point is PointKind.FEASIBLE
+    assert solve(matmul(i=7, j=6, k=5), memory="12w", method="gemmini").point is PointKind.GLOBAL_OPTIMUM
 
 
 def test_divisors_divide_and_move_no_less():

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import affine_workloads, convolutions_1d, convolutions_2d, loop_orders, matmuls, tiles
 
-from optmap.evaluate import LevelModel
-from optmap.problem import Room, Semantics, dataflow, safe_working_set
+from optmap.count.levels.per_level import LevelModel
+from optmap.mappings.reuse import TensorRoom, dataflow, safe_working_set
 from optmap.programs import TileSpace, whole_count
+from optmap.workloads.workload import Semantics
 
 FAMILIES = (matmuls, convolutions_1d, convolutions_2d)
 
@@ -115,7 +116,7 @@ def test_capacity_is_a_lower_estimate(data):
     box = wide_box(data.draw, space, own)
     model = LevelModel(workload.with_semantics(Semantics.ACCUMULATE))
     array = np.array([[own[d] for d in workload.dims]])
-    single = tuple(Room() for _ in workload.tensors)
+    single = tuple(TensorRoom() for _ in workload.tensors)
     for working in (single, safe_working_set(workload, data.draw(loop_orders(workload)))):
         held = int(model.safe_occupancy(array, working)[0])
         assert value(space.capacity(box, working), space, own, workload.extents) <= held * (1 + 1e-9)
@@ -127,7 +128,7 @@ def test_capacity_of_one_tile_is_exact_at_single_values(data):
     workload = data.draw(dense())
     space = TileSpace(workload)
     own = data.draw(tiles(workload.extents))
-    single = tuple(Room() for _ in workload.tensors)
+    single = tuple(TensorRoom() for _ in workload.tensors)
     held = sum(workload.weight(t) * t.footprint(own) for t in workload.tensors)
     found = value(space.capacity(space.single(own), single), space, own, workload.extents)
     assert abs(found - held) <= 1e-9 * held

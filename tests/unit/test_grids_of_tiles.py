@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 
-from optmap.evaluate import LevelModel
-from optmap.problem import Capacity, CapacityRule, Level, Machine, library, parse_workload, safe_working_set
+from optmap.count.levels.per_level import LevelModel
+from optmap.files import library
+from optmap.machines.machine import CapacityRule, Level, Machine
+from optmap.mappings.reuse import safe_working_set
 from optmap.search import ChainCosts, Setting, all_chains, grid_of
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 
 @given(st.data())

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optmap.evaluate import cut_once, cuts, entering, group_counts, shared_counts, touched_values
-from optmap.problem import Axis, Descent, TensorAccess, grid_values, group_dims, run_values, touched_at_least
+from optmap.count.levels.cutting import cut_once, cuts
+from optmap.count.levels.first_touches import touched_values
+from optmap.count.levels.halo import entering, group_counts, shared_counts
+from optmap.mappings.cutting import TileDescent
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.axes import group_dims, touched_at_least
+from optmap.workloads.halo import grid_values, run_values
 
 
 def ranges(extent: int, tile: int) -> list[range]:
@@ -52,13 +57,13 @@ def test_a_grid_counts_every_tile_as_it_is(box):
 
 
 GROUPS = {
-    "plain": (Axis(terms=(("x", 3),)),),
-    "window": (Axis(terms=(("x", 1), ("y", 1))),),
-    "stride": (Axis(terms=(("x", 3), ("y", 1))),),
-    "dilation": (Axis(terms=(("x", 1), ("y", 4))),),
-    "coprime": (Axis(terms=(("x", 2), ("y", 3))),),
-    "three": (Axis(terms=(("x", 1), ("y", 2), ("z", 5))),),
-    "two subscripts": (Axis(terms=(("x", 2), ("y", 1))), Axis(terms=(("y", 1), ("z", 3)))),
+    "plain": (Subscript(terms=(("x", 3),)),),
+    "window": (Subscript(terms=(("x", 1), ("y", 1))),),
+    "stride": (Subscript(terms=(("x", 3), ("y", 1))),),
+    "dilation": (Subscript(terms=(("x", 1), ("y", 4))),),
+    "coprime": (Subscript(terms=(("x", 2), ("y", 3))),),
+    "three": (Subscript(terms=(("x", 1), ("y", 2), ("z", 5))),),
+    "two subscripts": (Subscript(terms=(("x", 2), ("y", 1))), Subscript(terms=(("y", 1), ("z", 3)))),
 }
 
 
@@ -120,8 +125,8 @@ def test_an_extent_is_cut_in_one_way_by_integers_arrays_and_hand(chain, data):
     extent, tiles, ways = chain
     level = data.draw(st.integers(0, len(tiles) - 1))
     parts = executed(extent, tiles, ways, level)
-    placed = Descent(extent=extent, base=level, tiles=tiles, ways=ways, placed=True)
-    plain = Descent(extent=extent, base=level, tiles=tiles, ways=ways)
+    placed = TileDescent(extent=extent, base=level, tiles=tiles, ways=ways, placed=True)
+    plain = TileDescent(extent=extent, base=level, tiles=tiles, ways=ways)
     assert placed.shares(level + 1) == Counter((part.start, len(part)) for part in parts)
     assert plain.shares(level + 1) == Counter((0, len(part)) for part in parts)
     assert plain.executed == sum(map(len, parts))
@@ -141,15 +146,17 @@ def test_an_extent_is_cut_in_one_way_by_integers_arrays_and_hand(chain, data):
 def test_touched_values_are_those_of_what_the_first_child_executes(one, other, m, n):
     pair = [(extent, tiles, ways) for extent, tiles, ways in (one, other)]
     boxes = [[x for part in executed(*dim, 0) for x in part] for dim in pair]
-    placed = tuple(Descent(extent=e, base=0, tiles=t, ways=w, placed=True) for e, t, w in pair)
+    placed = tuple(TileDescent(extent=e, base=0, tiles=t, ways=w, placed=True) for e, t, w in pair)
     assert touched_values((m, n), placed) == len(values((m, n), boxes))
     assert touched_values((m,), placed[:1]) == len(boxes[0])
 
 
 def test_subscripts_without_a_common_dim_combine_freely():
-    chain = TensorAccess(name="A", axes=tuple(Axis(terms=tuple((d, 1) for d in pair)) for pair in ("ij", "jk", "kl")))
+    chain = TensorAccess(
+        name="A", axes=tuple(Subscript(terms=tuple((d, 1) for d in pair)) for pair in ("ij", "jk", "kl"))
+    )
     tile = {"i": 3, "j": 2, "k": 2, "l": 4}
     touched = {(i + j, j + k, k + l) for i, j, k, l in product(*(range(n) for n in tile.values()))}  # noqa: E741
     assert touched_at_least(chain, tile) == 4 * 5 <= len(touched)
-    diagonal = TensorAccess(name="A", axes=(Axis(terms=(("i", 1),)), Axis(terms=(("i", 1),))))
+    diagonal = TensorAccess(name="A", axes=(Subscript(terms=(("i", 1),)), Subscript(terms=(("i", 1),))))
     assert touched_at_least(diagonal, {"i": 7}) == 7

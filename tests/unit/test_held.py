@@ -26,24 +26,22 @@ from held_documents import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optmap.answers.documents.recount import disagreements, evaluate_solution, run_simulations
+from optmap.answers.documents.solution import read_solution
+from optmap.base.errors import InputError
 from optmap.bounds.best import best
 from optmap.checker import RefusedError, check_document
-from optmap.errors import InputError
-from optmap.evaluate import corner_iterations, held_occupancy, run_held, simulate, walk_held
-from optmap.gap import disagreements, evaluate_solution, read_solution, run_simulations
-from optmap.problem import (
-    CapacityRule,
-    Corner,
-    Held,
-    LevelMapping,
-    Mapping,
-    Piece,
-    Workload,
-    access_names,
-    parse_workload,
-)
+from optmap.count.levels.held import held_occupancy
+from optmap.count.reference.simulate import corner_iterations, simulate
+from optmap.count.reference.walk_held import run_held, walk_held
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.held import Corner, Held
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.pieces import Piece
 from optmap.programs import tensor_labels
 from optmap.symbolic import tensor_text
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload, access_names
 
 
 def one_level(tile: dict[str, int], order: str) -> Mapping:

@@ -20,10 +20,10 @@ from cases import some
 from pyomo.core.base.componentuid import ComponentUID
 
 import optmap
-from optmap.clock import NO_LIMIT, Clock, limited, stop_on_signals
-from optmap.errors import InputError
-from optmap.solvers import Point, Stop, linear_program, solve_exact, solve_model
-from optmap.solvers.engine import Engine, Rows
+from optmap.base.clock import NO_LIMIT, Clock, limited, stop_on_signals
+from optmap.base.errors import InputError
+from optmap.solvers import PointKind, Stop, linear_program, solve_exact, solve_model
+from optmap.solvers.engine import HighsEngine, LinearRows
 from optmap.solvers.outer import OuterModel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,7 +132,7 @@ def test_forked_workers_solve_whatever_pool_they_were_born_with(threads: int) ->
 
 
 def test_a_number_of_threads_that_somebody_else_asked_for_is_the_case_that_fails_without_care() -> None:
-    """HiGHS itself refuses to run; if it stops doing so, `Engine.run` can be simpler."""
+    """HiGHS itself refuses to run; if it stops doing so, `HighsEngine.run` can be simpler."""
 
     def refused() -> None:
         for threads in (1, 2):
@@ -148,12 +148,12 @@ def test_a_number_of_threads_that_somebody_else_asked_for_is_the_case_that_fails
 
 def test_an_option_that_highs_refuses_is_an_error() -> None:
     with pytest.raises(InputError, match="time_limit = soon is refused"):
-        Engine(one_column(), {"time_limit": "soon"})
+        HighsEngine(one_column(), {"time_limit": "soon"})
 
 
-def one_column() -> Rows:
+def one_column() -> LinearRows:
     nothing = np.zeros(0)
-    return Rows(
+    return LinearRows(
         cost=np.ones(1),
         lower=np.ones(1),
         upper=np.ones(1),
@@ -185,7 +185,7 @@ def test_somebody_who_asks_to_stop_gets_the_point_and_the_bound_so_far() -> None
     with stop_on_signals(), ThreadPoolExecutor(1) as other:
         other.submit(lambda: (time.sleep(1.0), os.kill(os.getpid(), signal.SIGTERM)))
         found = solve_model(long_knapsack(), time_limit=600.0)
-    assert (found.stop, found.point) == (Stop.INTERRUPTED, Point.FEASIBLE)
+    assert (found.stop, found.point) == (Stop.INTERRUPTED, PointKind.FEASIBLE)
     assert found.objective is not None
     assert found.bound is not None
     assert 0 < found.objective < found.bound
@@ -194,7 +194,7 @@ def test_somebody_who_asks_to_stop_gets_the_point_and_the_bound_so_far() -> None
 def test_a_run_ends_with_the_answer_that_it_is_part_of() -> None:
     with limited(Clock.after(1.0)):
         found = solve_model(long_knapsack(), time_limit=600.0)
-    assert (found.stop, found.point) == (Stop.TIME_LIMIT, Point.FEASIBLE)
+    assert (found.stop, found.point) == (Stop.TIME_LIMIT, PointKind.FEASIBLE)
 
 
 def test_nothing_reaches_stdout(capfd: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +204,7 @@ def test_nothing_reaches_stdout(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_log_that_is_asked_for_goes_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
-    engine = Engine(one_column(), {"output_flag": True})
+    engine = HighsEngine(one_column(), {"output_flag": True})
     engine.run()
     out, err = capfd.readouterr()
     assert out == ""

@@ -12,17 +12,20 @@ from spatial_brute_force import best_of_all, mapspace_size, tiny_machine, tiny_w
 from spatial_strategies import COUNTINGS
 
 import optmap
-from optmap.errors import InfeasibleError
-from optmap.evaluate import NestPolicy
-from optmap.problem import Capacity, Level, Machine, Partition, machine_of, parse_workload
-from optmap.problem.accelerator import ROLES, FactorRule, Keep, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.relations import Relation
+from optmap.base.errors import InfeasibleError
+from optmap.count.meshes.policy import NestPolicy
+from optmap.files.inputs import machine_of
+from optmap.machines.accelerator import ROLES, FactorRule, KeepRule, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine, Partition
+from optmap.machines.relations import Relation
 from optmap.search import METHODS
 from optmap.search.accelerators import feasible
 from optmap.search.accelerators.feasible import chain_of
 from optmap.search.accelerators.infeasible import reason
 from optmap.search.timed import method as timed
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 PRODUCT = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 64, "j": 64, "k": 64}, bytes=2)
 ON_ACCELERATORS = [name for name, method in METHODS.items() if any(route.meshes for route in method.routes)]
@@ -30,12 +33,12 @@ ON_ACCELERATORS = [name for name, method in METHODS.items() if any(route.meshes 
 
 def with_accumulator(amount: int, **changes: object) -> Machine:
     """An array whose accumulator holds so many bytes, and must keep the output."""
-    weights, outputs = Store(keeps=(("weight", Keep.KEPT),)), Store(keeps=(("output", Keep.KEPT),))
+    weights, outputs = Store(keeps=(("weight", KeepRule.KEPT),)), Store(keeps=(("output", KeepRule.KEPT),))
     accumulator = Level(name="Accumulator", capacity=Capacity(amount=amount), store=outputs, inclusive=False)
     levels = (
         Level(name="Register", capacity=Capacity(amount=4), store=weights),
         replace(accumulator, **changes),
-        Level(name="Scratchpad", capacity=Capacity(amount=2**19), store=Store(keeps=(("inputs", Keep.KEPT),))),
+        Level(name="Scratchpad", capacity=Capacity(amount=2**19), store=Store(keeps=(("inputs", KeepRule.KEPT),))),
     )
     return Machine(name="small", levels=levels, outermost=Store())
 
@@ -93,7 +96,7 @@ def test_several_memories_that_are_short_are_all_named() -> None:
 def test_loops_that_the_machine_demands_are_part_of_the_least_tile(relation: Relation) -> None:
     """No element is too large, a tile that must be held is: of i=8 by j=16 sums, of 2 bytes each."""
     factors = (FactorRule(dim="i", relation=relation, value=8), FactorRule(dim="j", relation=relation, value=16))
-    store = Store(keeps=(("output", Keep.KEPT),), factors=factors)
+    store = Store(keeps=(("output", KeepRule.KEPT),), factors=factors)
     text = refused(with_accumulator(200, store=store))
     assert (
         "Accumulator is short by 448 bits: it holds 1,600, and a tile i=8, j=16 of C takes 2,048; give it 256" in text

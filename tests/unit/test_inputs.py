@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 import optmap
-from optmap.errors import InputError, OptmapError
-from optmap.problem import (
-    Capacity,
+from optmap.base.errors import InputError, OptmapError
+from optmap.files.inputs import (
     capacities_of,
     capacity_of,
     extents_of,
     is_statement,
     machine_of,
-    matmul,
     names_of,
     workload_of,
 )
 from optmap.sweeps import spec_from
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 4, "j": 5, "k": 6}

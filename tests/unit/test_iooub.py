@@ -13,34 +13,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import workloads
 
+from optmap.answers.documents.solution import solution_document
 from optmap.api import solve
+from optmap.base.errors import InfeasibleError, InputError
 from optmap.checker import check_document
-from optmap.errors import InfeasibleError, InputError
-from optmap.evaluate import entering_words, held_occupancy, held_traffic, held_words, walk_held
-from optmap.gap import solution_document
-from optmap.problem import (
-    LOADS,
-    SUM,
-    Capacity,
-    CapacityRule,
-    Held,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Semantics,
-    TileRule,
-    conv2d,
-    library,
-    matmul,
-    parse_workload,
-    reuse_at,
-    two_level,
-)
+from optmap.count.levels.held import entering_words, held_occupancy, held_traffic, held_words
+from optmap.count.reference.walk_held import walk_held
+from optmap.files import library
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine, two_level
+from optmap.mappings.held import Held
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.reuse import reuse_at
+from optmap.questions.objective import LOADS, SUM
+from optmap.questions.options import TileRule
 from optmap.search import METHODS, Answer, Question, best_tiling
 from optmap.search import solve as solve_memory
-from optmap.search.compulsory import compulsory
+from optmap.search.space.compulsory import compulsory
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 

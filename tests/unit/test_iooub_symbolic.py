@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 from sympy import Rational, simplify, symbols
 
-from optmap.errors import InputError
-from optmap.evaluate import entering_words, held_words
-from optmap.problem import Semantics, conv1d, library, matmul, parse_workload, reuse_at
+from optmap.base.errors import InputError
+from optmap.count.levels.held import entering_words, held_words
+from optmap.files import library
+from optmap.mappings.reuse import reuse_at
 from optmap.symbolic import (
     MEMORY,
     SIDE,
@@ -29,6 +30,9 @@ from optmap.symbolic import (
     tile,
 )
 from optmap.symbolic.closed_form import closed_form
+from optmap.workloads.builders import conv1d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 

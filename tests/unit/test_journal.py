@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import optmap
-from optmap.errors import InputError
-from optmap.evaluate import NEST_EXACT
-from optmap.problem.fabric import fabric_of
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
+from optmap.base.errors import InputError
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.fabric import fabric_of
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
 from optmap.search import (
     METHODS,
     Brief,

@@ -3,21 +3,12 @@
 import pytest
 
 from optmap import workload as named
-from optmap.problem import (
-    Core,
-    KernelKind,
-    LevelMapping,
-    Mapping,
-    conv1d,
-    conv2d,
-    kernel_roles,
-    list_workloads,
-    matmul,
-    mttkrp,
-    outer_product_dims,
-    parse_workload,
-    register_shape,
-)
+from optmap.files.library import list_workloads
+from optmap.kernels.kernel_roles import KernelKind, kernel_roles, outer_product_dims, register_shape
+from optmap.machines.core import Core
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.builders import conv1d, conv2d, matmul, mttkrp
+from optmap.workloads.parser import parse_workload
 
 CORE = Core(vector_bytes=64, registers=32, fma_ports=2, fma_latency=4, load_ports=2)
 SIZES = {"c": 8, "k": 32, "h": 14, "w": 14, "r": 3, "s": 3}

@@ -13,12 +13,14 @@ import pytest
 from host_machines import AVX512
 
 import optmap
-from optmap.errors import CheckError, InputError, SolverUnavailableError
+from optmap.base.errors import CheckError, InputError, SolverUnavailableError
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, WeightPacking
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import (
     Buffer,
     Code,
     Kernel,
-    Layout,
+    TensorLayout,
     compile_code,
     emit_code,
     judge,
@@ -28,25 +30,9 @@ from optmap.native import (
     trials_of,
     view_of,
 )
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    LevelMapping,
-    Mapping,
-    Semantics,
-    WeightPacking,
-    Workload,
-    contraction,
-    conv1d,
-    conv2d,
-    matmul,
-    mmc,
-    mttkrp,
-    parse_workload,
-    sddmm,
-    tcl,
-    ttmc,
-)
+from optmap.workloads.builders import contraction, conv1d, conv2d, matmul, mmc, mttkrp, sddmm, tcl, ttmc
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 LAYER = conv2d(k=20, c=6, h=9, w=7, r=3, s=3, padding="same").with_padding("implicit").with_semantics(Semantics.ASSIGN)
 BUILT = [
@@ -285,7 +271,7 @@ def test_the_same_code_is_built_once(tmp_path: Path) -> None:
     "order", [((0, 1), (1, 1), (2, 1)), ((2, 1), (0, 1), (1, 1)), ((0, 4), (2, 1), (1, 3), (0, 2), (1, 1), (0, 1))]
 )
 def test_layouts_turn_back_into_what_they_were_made_of(order: tuple[tuple[int, int], ...]) -> None:
-    buffer = Buffer(tensor="A", shape=(6, 5, 4), origin=(0, 0, 0), bits=32, layout=Layout(order=order))
+    buffer = Buffer(tensor="A", shape=(6, 5, 4), origin=(0, 0, 0), bits=32, layout=TensorLayout(order=order))
     array = np.arange(6 * 5 * 4, dtype=np.float32).reshape(6, 5, 4)
     memory = stored(buffer, array)
     assert memory.shape == stored_shape(buffer)

@@ -8,31 +8,30 @@ import numpy as np
 import pytest
 
 import optmap
-from optmap.errors import InputError, UnknownNameError
-from optmap.evaluate import NEST_EXACT, evaluate_batch
-from optmap.problem import (
-    ONE_WORD,
-    Bandwidth,
-    Capacity,
-    LevelKind,
-    Microkernel,
-    Semantics,
-    conv2d,
-    library,
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.files import library
+from optmap.files.library import (
     list_machines,
     list_networks,
     list_workloads,
-    load_yaml,
     machine_note,
     match_workloads,
     models_path,
-    parse_workload,
     solvers_config_path,
     workload_note,
 )
-from optmap.problem.fabric import fabric_of
-from optmap.problem.network import network
+from optmap.files.network import network
+from optmap.files.reading import load_yaml
+from optmap.machines.core import Microkernel
+from optmap.machines.fabric import fabric_of
+from optmap.machines.machine import LevelKind
 from optmap.search import random_nests
+from optmap.workloads.amounts import ONE_WORD, Bandwidth, Capacity
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "library_reference.json").read_text())
 

@@ -10,11 +10,15 @@ from host_machines import AVX512
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optmap.evaluate import predict
-from optmap.evaluate.timing import PAIR, contested_bytes, run_length
+from optmap.count.timing import PAIR, contested_bytes, run_length
+from optmap.count.timing.predict import predict
+from optmap.files.inputs import workload_of
+from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.kernels.kernel_roles import kernel_roles
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import activation_layouts, buffers_of, places
-from optmap.problem import ActivationLayout, CodeOptions, LevelMapping, Mapping, conv2d, kernel_roles, workload_of
 from optmap.search import ranked
+from optmap.workloads.builders import conv2d
 
 LINE = 64
 LANES = 4

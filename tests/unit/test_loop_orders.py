@@ -13,20 +13,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import workloads
 
-from optmap.errors import CheckError
-from optmap.loop_orders import Walk, dataflow_classes, equivalence_classes, prove, structure_of
-from optmap.problem import (
-    CapacityRule,
-    conv2d,
-    dataflow,
-    matmul,
-    mttkrp,
-    overlaps,
-    parse_workload,
-    rooms_at,
-    safe_working_set,
-)
+from optmap.base.errors import CheckError
+from optmap.loop_orders import DimMasks, dataflow_classes, equivalence_classes, prove, structure_of
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.reuse import dataflow, rooms_at, safe_working_set
 from optmap.symbolic import axis_values, extent, tensor_traffic, tile
+from optmap.workloads.axes import overlaps
+from optmap.workloads.builders import conv2d, matmul, mttkrp
+from optmap.workloads.parser import parse_workload
 
 CNN = conv2d(n=2, k=8, c=8, h=8, w=8, r=3, s=3)
 STRIDED = conv2d(n=2, k=8, c=8, h=16, w=16, r=3, s=3, stride=2)
@@ -121,7 +115,7 @@ def covers(work, better, worse, rule):
 def test_exactly_the_undominated_classes_are_generated(work, rule):
     """Against every signature compared with every other one."""
     structure = structure_of(work)
-    walk = Walk(structure)
+    walk = DimMasks(structure)
     flows = [walk.reuses(signature) for signature in walk.all()]
     assume(len(flows) <= 400)
     whole = len(work.dims) + 1

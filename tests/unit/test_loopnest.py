@@ -11,23 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
 
-from optmap.errors import InputError
-from optmap.problem import (
-    LOADS,
-    Capacity,
-    Corner,
-    Held,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Semantics,
-    conv2d,
-    matmul,
-    two_level,
-)
+from optmap.base.errors import InputError
+from optmap.machines.machine import Level, Machine, two_level
+from optmap.mappings.held import Corner, Held
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.questions.objective import LOADS
 from optmap.report import loop_nest, statement
 from optmap.search import METHODS, Question
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.workload import Semantics
 
 LOOP = re.compile(r"(?:parallel )?for \((\w+) = (.+?); (\w+) < (.+?); (.+)\)$")
 TOKEN = re.compile(r"\w+|[()+,-]")

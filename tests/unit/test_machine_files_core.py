@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 import optmap
-from optmap.errors import InputError
-from optmap.problem import Core, Machine, machine_document, machine_of
+from optmap.base.errors import InputError
+from optmap.files.inputs import machine_of
+from optmap.files.machines import machine_document
+from optmap.machines.core import Core
+from optmap.machines.machine import Machine
 
 TEXT = """name: host
 core: {vector_bytes: 64, registers: 32, fma_ports: 2, fma_latency: 4, load_ports: 2}

@@ -1,6 +1,9 @@
 """The register tile of the outer-product microkernel."""
 
-from optmap.problem import Microkernel, conv2d, matmul, microkernel_permutation, microkernel_tile, parse_workload
+from optmap.kernels.microkernel import microkernel_permutation, microkernel_tile
+from optmap.machines.core import Microkernel
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 KERNEL = Microkernel(vector=16, broadcast=6)
 

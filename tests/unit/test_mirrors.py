@@ -5,17 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelKind,
-    Machine,
-    constraints_of,
-    conv2d,
-    matmul,
-    parse_workload,
-)
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine
+from optmap.mappings.constraint_texts import constraints_of
 from optmap.programs import TileSpace
 from optmap.programs.exchanges import exchanges
 from optmap.search import TOLERANCE, Bounder, Setting
@@ -23,6 +14,9 @@ from optmap.search.relax import mirrors
 from optmap.search.relax.layout import Unit
 from optmap.search.relax.mirrors import Mirrors
 from optmap.search.relax.tree import relax
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 SQUARE = (
     conv2d(k=16, c=8, h=12, w=12, r=3, s=3),

@@ -11,8 +11,8 @@ import highspy
 import numpy as np
 import pytest
 
-from optmap.bounds.halo import LOSSES, PARTS, root
-from optmap.checker import losses as checker
+from optmap.bounds.windows.halo import LOSSES, PARTS, root
+from optmap.checker.bounds import losses as checker
 
 Tap = tuple[int, int]
 Multiples = dict[tuple[int, ...], Fraction]

@@ -14,9 +14,12 @@ import pytest
 import yaml
 
 import optmap
-from optmap.errors import InputError
-from optmap.problem import BUILDERS, LEVEL_FIELDS, WORKLOAD_FIELDS, models_path, read_workloads
-from optmap.problem.io.stores import STORE_FIELDS, TOP_FIELDS
+from optmap.base.errors import InputError
+from optmap.files.library import models_path
+from optmap.files.machines import LEVEL_FIELDS
+from optmap.files.stores import STORE_FIELDS, TOP_FIELDS
+from optmap.files.workloads import WORKLOAD_FIELDS, read_workloads
+from optmap.workloads.builders import BUILDERS
 
 KINDS = ("workloads", "networks", "machines")
 FILES = [(kind, path) for kind in KINDS for path in sorted((models_path() / kind).glob("*.yaml"))]

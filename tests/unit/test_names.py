@@ -3,9 +3,9 @@
 import pytest
 
 import optmap
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.base.names import choose
 from optmap.bounds import BOUNDS
-from optmap.errors import InputError, UnknownNameError
-from optmap.names import choose
 from optmap.search import METHODS
 from optmap.sweeps import spec_from
 

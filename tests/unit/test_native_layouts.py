@@ -11,12 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optmap.errors import InputError
-from optmap.native import Buffer, Layout, activation_layouts, buffers_of, build_library, load_library, pack, unpack
+from optmap.base.errors import InputError
+from optmap.kernels.code_options import ActivationLayout
+from optmap.kernels.kernel_roles import kernel_roles
+from optmap.native import (
+    Buffer,
+    TensorLayout,
+    activation_layouts,
+    buffers_of,
+    build_library,
+    load_library,
+    pack,
+    unpack,
+)
 from optmap.native.emit.packing import write_packing
 from optmap.native.emit.writer import Writer
-from optmap.problem import ActivationLayout, conv2d, matmul, parse_workload
-from optmap.problem.kernel_roles import kernel_roles
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 
 @st.composite
@@ -34,10 +45,10 @@ def layouts(draw):
     while any(pieces):
         rest = draw(st.sampled_from([p for p in pieces if p]))
         order.append(rest.pop(0))
-    return shape, Layout(order=tuple(order))
+    return shape, TensorLayout(order=tuple(order))
 
 
-def place(layout: Layout, shape: tuple[int, ...], index: tuple[int, ...]) -> int:
+def place(layout: TensorLayout, shape: tuple[int, ...], index: tuple[int, ...]) -> int:
     """The definition: a mixed-radix number, read digit by digit from the slowest."""
     found = 0
     for at, (axis, block) in enumerate(layout.order):
@@ -48,7 +59,7 @@ def place(layout: Layout, shape: tuple[int, ...], index: tuple[int, ...]) -> int
 
 
 @given(case=layouts())
-def test_packing_follows_the_definition_and_comes_back(case: tuple[tuple[int, ...], Layout]) -> None:
+def test_packing_follows_the_definition_and_comes_back(case: tuple[tuple[int, ...], TensorLayout]) -> None:
     shape, layout = case
     values = np.arange(1, 1 + int(np.prod(shape)), dtype=np.float64).reshape(shape)
     packed = pack(layout, values)
@@ -69,7 +80,7 @@ def test_generated_packing_agrees_with_numpy(tmp_path: Path) -> None:
     ]
     out = Writer()
     buffers = [
-        Buffer(tensor="K", shape=shape, origin=(0,) * len(shape), bits=32, layout=Layout(order=order))
+        Buffer(tensor="K", shape=shape, origin=(0,) * len(shape), bits=32, layout=TensorLayout(order=order))
         for shape, order in cases
     ]
     for number, buffer in enumerate(buffers):
@@ -91,32 +102,32 @@ def test_channels_are_what_the_kernel_makes_of_them() -> None:
         return [each.order for each in activation_layouts(workload, kernel_roles(workload), layout, lanes)]
 
     dense = conv2d(k=64, c=3, h=8, w=8, r=3, s=3)
-    assert orders(dense, ActivationLayout.NCHW) == [Layout.plain(4).order] * 3
+    assert orders(dense, ActivationLayout.NCHW) == [TensorLayout.plain(4).order] * 3
     last = ((0, 1), (2, 1), (3, 1), (1, 1))
-    assert orders(dense, ActivationLayout.NHWC) == [last, last, Layout.plain(4).order]
+    assert orders(dense, ActivationLayout.NHWC) == [last, last, TensorLayout.plain(4).order]
     blocks = ((0, 1), (1, 16), (2, 1), (3, 1), (1, 1))
-    assert orders(dense, ActivationLayout.BLOCKED) == [blocks, last, Layout.plain(4).order]  # three fill no block
+    assert orders(dense, ActivationLayout.BLOCKED) == [blocks, last, TensorLayout.plain(4).order]  # three fill no block
     grouped = conv2d(k=64, c=64, h=8, w=8, r=3, s=3, groups=2)
     assert orders(grouped, ActivationLayout.NHWC)[:2] == [((0, 1), (3, 1), (4, 1), (1, 1), (2, 1))] * 2
     assert orders(grouped, ActivationLayout.BLOCKED)[1] == ((0, 1), (1, 1), (2, 16), (3, 1), (4, 1), (2, 1))
     depthwise = conv2d(c=32, h=8, w=8, r=3, s=3, depthwise=True)
-    assert orders(depthwise, ActivationLayout.NHWC) == [last, last, Layout.plain(3).order]
-    assert orders(matmul(i=8, j=8, k=8), ActivationLayout.NHWC) == [Layout.plain(2).order] * 3
+    assert orders(depthwise, ActivationLayout.NHWC) == [last, last, TensorLayout.plain(3).order]
+    assert orders(matmul(i=8, j=8, k=8), ActivationLayout.NHWC) == [TensorLayout.plain(2).order] * 3
 
 
 def test_what_is_no_layout_is_refused() -> None:
     with pytest.raises(InputError, match="each must divide the one before"):
-        Layout(order=((0, 6), (0, 4), (0, 1)))
+        TensorLayout(order=((0, 6), (0, 4), (0, 1)))
     with pytest.raises(InputError, match="not one of a tensor with 2 subscripts"):
-        pack(Layout.plain(1), np.zeros((2, 2)))
+        pack(TensorLayout.plain(1), np.zeros((2, 2)))
     with pytest.raises(InputError, match="has 4 elements there"):
-        unpack(Layout.plain(1), np.zeros(5), (4,))
+        unpack(TensorLayout.plain(1), np.zeros(5), (4,))
 
 
 def test_what_cannot_be_addressed_or_computed_is_refused() -> None:
     def sized(text, **extents):
         workload = parse_workload(text, extents)
-        buffers_of(workload, tuple(Layout.plain(len(t.axes)) for t in workload.tensors), (False,) * 3)
+        buffers_of(workload, tuple(TensorLayout.plain(len(t.axes)) for t in workload.tensors), (False,) * 3)
 
     sized("C[i,j] += A[i,k]*B[k,j]", i=2**29, j=2**29, k=2)
     with pytest.raises(InputError, match=r"C spans more than 2\^62 bytes"):
@@ -125,4 +136,4 @@ def test_what_cannot_be_addressed_or_computed_is_refused() -> None:
         sized("C[i] += A[4611686018427387904*i]*B[i]", i=2)
     small = parse_workload("C[i] += A[i]*B[i]", {"i": 4}, bytes=2)
     with pytest.raises(InputError, match="elements of 16 bits"):
-        buffers_of(small, (Layout.plain(1),) * 3, (False,) * 3)
+        buffers_of(small, (TensorLayout.plain(1),) * 3, (False,) * 3)

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 from sweep_frames import frame_of, rows_of
 
 import optmap
-from optmap.errors import InputError, UnknownNameError
-from optmap.gap import dominant, layer_shares, network_views, panels
-from optmap.problem import Network, library, list_networks, list_workloads, matmul
-from optmap.problem.network import network
-from optmap.problem.options import Merit
+from optmap.answers.over_capacity.curves import panels
+from optmap.answers.over_capacity.networks import dominant, layer_shares, network_views
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.files import library
+from optmap.files.library import list_networks, list_workloads
+from optmap.files.network import Network, network
+from optmap.questions.options import Merit
 from optmap.report import network_document, network_table
-from optmap.sweeps.nest_networks import MappedLayer, NetworkNests
+from optmap.sweeps.networks.nest_networks import MappedLayer, NetworkNests
+from optmap.workloads.builders import matmul
 
 POINTS = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=4)
 """Energy and cycles of the mappings of one layer."""

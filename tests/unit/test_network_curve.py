@@ -9,9 +9,9 @@ import matplotlib as mpl
 import pytest
 
 import optmap
-from optmap.errors import InputError
-from optmap.report.regime_texts import regime_name
-from optmap.sweeps.network_curves import CLOSE, NARROW, NetworkCurve
+from optmap.base.errors import InputError
+from optmap.report.closed_forms.regime_texts import regime_name
+from optmap.sweeps.networks.network_curves import CLOSE, NARROW, NetworkCurve
 
 LAYERS = """workloads:
   one: {matmul: {i: 48, j: 40, k: 32}, count: 2}

@@ -11,22 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import optmap
-from optmap.errors import InputError
-from optmap.evaluate import BoundaryTraffic
-from optmap.gap import with_bound
-from optmap.problem import (
+from optmap.answers.proofs.beside import with_bound
+from optmap.base.errors import InputError
+from optmap.count.results import BoundaryTraffic
+from optmap.machines.machine import Level, Machine
+from optmap.questions.objective import (
     OBJECTIVES,
     TIME,
     Combination,
-    Level,
-    Machine,
     Objective,
     Quantity,
     Term,
     alike,
-    parse_capacity,
     register_objective,
 )
+from optmap.workloads.sizes import parse_capacity
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 12, "j": 10, "k": 7}

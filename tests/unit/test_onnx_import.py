@@ -19,12 +19,14 @@ from onnx.reference import ReferenceEvaluator
 from onnx_models import FLOAT, OPSET, model, tensor, weights
 
 import optmap
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files.network import network
+from optmap.files.workloads import read_workloads
 from optmap.onnx_import import CONTROL, ELEMENTWISE, QUANTISED, UNKNOWN, ImportedModel, import_model, workloads_yaml
 from optmap.onnx_import.graph import _element_bits
-from optmap.problem import Workload, read_workloads, real_operations
-from optmap.problem.network import network
 from optmap.report.merged import names_text
+from optmap.workloads.padding import real_operations
+from optmap.workloads.workload import Workload
 
 
 @pytest.fixture(name="read")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnx_models import OPSET, model, tensor
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.onnx_import import import_model
 from optmap.onnx_import.order import put_in_order
 

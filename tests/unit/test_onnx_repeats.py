@@ -16,10 +16,10 @@ from onnx.reference import ReferenceEvaluator
 from onnx_models import integers, model, tensor, weights
 
 from optmap.onnx_import import ImportedModel, import_model
-from optmap.onnx_import.graph import Digit, Value, read_graph
+from optmap.onnx_import.graph import GraphTensor, IndexDigit, read_graph
 from optmap.onnx_import.repeats import refined, with_repeats
 from optmap.onnx_import.skipped import COPIES
-from optmap.problem import Workload
+from optmap.workloads.workload import Workload
 
 BATCH, HEADS, GROUPS, TOKENS, DEPTH = 2, 8, 4, 16, 32
 node = helper.make_node
@@ -297,10 +297,10 @@ def random_copies(draw: st.DrawFn | st.DataObject, steps: int) -> tuple[onnx.Mod
     return model(nodes, [tensor("x0", shape)], constants, outputs=[tensor(name, None)]), inputs
 
 
-def groups(value: Value) -> np.ndarray:
+def groups(value: GraphTensor) -> np.ndarray:
     """Per element the number of what it is a copy of, by the digits of its value."""
     sizes = [size for size in value.shape or () if isinstance(size, int)]
-    axes = value.axes or tuple((Digit(extent=size, repeated=False),) for size in sizes)
+    axes = value.axes or tuple((IndexDigit(extent=size, repeated=False),) for size in sizes)
     digits = [digit for own in axes for digit in own]
     kept = [1 if digit.repeated else digit.extent for digit in digits]
     numbers = np.arange(prod(kept)).reshape(kept)
@@ -331,7 +331,7 @@ def test_refined_digits_say_the_same(extents: list[list[int]], seed: int) -> Non
     total = prod(extents[0])
     random = np.random.default_rng(seed)
     parts = [
-        tuple(Digit(extent=extent, repeated=bool(random.integers(2))) for extent in own)
+        tuple(IndexDigit(extent=extent, repeated=bool(random.integers(2))) for extent in own)
         for own in extents
         if prod(own) == total
     ]
@@ -341,7 +341,7 @@ def test_refined_digits_say_the_same(extents: list[list[int]], seed: int) -> Non
         return
     assert len({tuple(digit.extent for digit in digits) for digits in found}) == 1
     for before, after in zip(parts, found, strict=True):
-        old, new = (groups(Value(name="", shape=(total,), bits=32, axes=(digits,))) for digits in (before, after))
+        old, new = (groups(GraphTensor(name="", shape=(total,), bits=32, axes=(digits,))) for digits in (before, after))
         assert np.array_equal(old, new)
 
 

@@ -16,18 +16,13 @@ from host_machines import AVX2, AVX512, HOSTS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import emit_code
-from optmap.native.emit.regions import Pieces, Window
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    LevelMapping,
-    Mapping,
-    Semantics,
-    StoreKind,
-    conv2d,
-    parse_workload,
-)
+from optmap.native.emit.regions import DimRegions, PaddedSubscript
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 
 def mapped(workload, machine, order, *tiles):
@@ -138,7 +133,7 @@ def test_why_not(workload, why):
     cuts=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 4)), max_size=4),
 )
 def test_sizes_and_steps_are_those_of_the_pieces(extent, cuts):
-    pieces = Pieces(extent=extent, cuts=tuple(cuts))
+    pieces = DimRegions(extent=extent, cuts=tuple(cuts))
     assert set(pieces.sizes) == {size for _, size in pieces.all}
     starts = [start for start, _ in pieces.all]
     assert all(start == 0 if pieces.step == 0 else start % pieces.step == 0 for start in starts)
@@ -155,7 +150,7 @@ def test_sizes_and_steps_are_those_of_the_pieces(extent, cuts):
 )
 def test_patterns_are_the_real_points(*, stride, dilation, real, start, size, taps):
     first, last = real[0], real[0] + real[1]
-    window = Window(point="p", tap="t", stride=stride, dilation=dilation, first=first, last=last)
+    window = PaddedSubscript(point="p", tap="t", stride=stride, dilation=dilation, first=first, last=last)
     met = {
         (tap, point)
         for begin, after, low, high in window.pattern(start, size, taps)

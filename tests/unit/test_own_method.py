@@ -10,20 +10,11 @@ from typing import Any
 import pytest
 
 import optmap
-from optmap.errors import CheckError, InputError, UnknownNameError
-from optmap.problem import (
-    OBJECTIVES,
-    TIME,
-    CapacityRule,
-    Combination,
-    IntegerRule,
-    LevelMapping,
-    Mapping,
-    Objective,
-    Term,
-    TileRule,
-    register_objective,
-)
+from optmap.base.errors import CheckError, InputError, UnknownNameError
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.questions.objective import OBJECTIVES, TIME, Combination, Objective, Term, register_objective
+from optmap.questions.options import IntegerRule, TileRule
 from optmap.search import METHODS, Found, Method, Question, Route, cost_of, refuse, register_method
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")

@@ -19,33 +19,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import machines, mappings, workloads
 
+from optmap.base.errors import InputError, OptmapError, ParseError
 from optmap.bounds import BOUNDS, compulsory_loads, ranked_proofs, tensor_counts
 from optmap.bounds.best import best, certified
 from optmap.checker import RefusedError, check_document
-from optmap.checker.shared_elements import first_values
-from optmap.checker.tools import digest
-from optmap.errors import InputError, OptmapError, ParseError
-from optmap.evaluate import evaluate_cost, exact_traffic, simulate, walk_nest
-from optmap.problem import (
-    Fields,
-    LevelMapping,
-    Mapping,
-    Padding,
-    Semantics,
-    conv1d,
-    conv2d,
-    list_workloads,
-    matmul,
-    parse_capacity,
-    parse_workload,
-    read_workload,
-    read_workloads,
-    real_operations,
-    real_values,
-    two_level,
-    workload_document,
-)
-from optmap.problem.library import workload
+from optmap.checker.core.shared_elements import first_values
+from optmap.checker.core.tools import digest
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.reference.simulate import simulate, walk_nest
+from optmap.files.fields import Fields
+from optmap.files.library import list_workloads, workload
+from optmap.files.workloads import read_workload, read_workloads, workload_document
+from optmap.machines.machine import two_level
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.builders import conv1d, conv2d, matmul
+from optmap.workloads.padding import real_operations, real_values
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_capacity
+from optmap.workloads.workload import Padding, Semantics
 
 SIZES = st.integers(1, 6)
 

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import workloads
 
-from optmap.errors import InputError, ParseError
-from optmap.problem import Axis, Semantics, TensorAccess, Workload, parse_extents, parse_workload
+from optmap.base.errors import InputError, ParseError
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.parser import parse_extents, parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 CONV = "Out[n,k,h,w] += In[n,c,2*h+r,2*w+s] * Ker[k,c,r,s]"
 SEVEN = {"n": 1, "k": 2, "c": 3, "r": 3, "s": 3, "h": 4, "w": 5}
@@ -21,24 +23,24 @@ def test_convolution_is_read_as_its_parts():
     assert w.name == "layer"
     assert w.dims == ("n", "k", "c", "r", "s", "h", "w")
     assert w.semantics is Semantics.ACCUMULATE
-    assert w.output == TensorAccess(name="Out", axes=tuple(Axis(terms=((d, 1),)) for d in "nkhw"))
+    assert w.output == TensorAccess(name="Out", axes=tuple(Subscript(terms=((d, 1),)) for d in "nkhw"))
     assert [t.name for t in w.inputs] == ["In", "Ker"]
-    assert w.inputs[0].axes[2:] == (Axis(terms=(("h", 2), ("r", 1))), Axis(terms=(("w", 2), ("s", 1))))
+    assert w.inputs[0].axes[2:] == (Subscript(terms=(("h", 2), ("r", 1))), Subscript(terms=(("w", 2), ("s", 1))))
 
 
 @pytest.mark.parametrize(
     ("subscript", "axis"),
     [
-        ("2*h", Axis(terms=(("h", 2),))),
-        ("2h", Axis(terms=(("h", 2),))),
-        ("h*2", Axis(terms=(("h", 2),))),
-        ("2*h*3", Axis(terms=(("h", 6),))),
-        (" h + h ", Axis(terms=(("h", 2),))),
-        ("h+2*r+h", Axis(terms=(("h", 2), ("r", 2)))),
-        ("3+h+r+4", Axis(terms=(("h", 1), ("r", 1)), offset=7)),
-        ("0", Axis(terms=())),
-        ("5", Axis(terms=(), offset=5)),
-        ("h+0", Axis(terms=(("h", 1),))),
+        ("2*h", Subscript(terms=(("h", 2),))),
+        ("2h", Subscript(terms=(("h", 2),))),
+        ("h*2", Subscript(terms=(("h", 2),))),
+        ("2*h*3", Subscript(terms=(("h", 6),))),
+        (" h + h ", Subscript(terms=(("h", 2),))),
+        ("h+2*r+h", Subscript(terms=(("h", 2), ("r", 2)))),
+        ("3+h+r+4", Subscript(terms=(("h", 1), ("r", 1)), offset=7)),
+        ("0", Subscript(terms=())),
+        ("5", Subscript(terms=(), offset=5)),
+        ("h+0", Subscript(terms=(("h", 1),))),
     ],
 )
 def test_subscripts(subscript, axis):

@@ -27,7 +27,9 @@ from optmap.bounds import (
     visits_proofs,
 )
 from optmap.bounds.best import best, certified
-from optmap.problem import Semantics, Workload, library, parse_workload
+from optmap.files import library
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 
 @cache
@@ -151,7 +153,7 @@ def test_layers_whose_tensors_fit_a_few_times_have_more_to_load(layer: str, memo
     assert passes_proofs(workload, memory)[0].loads_words == loads > 1.03 * others(workload, memory)
     strongest = best(workload, memory)
     assert strongest.loads_words >= loads
-    assert "optmap/bounds/passes.py" in strongest.expression
+    assert "optmap/bounds/passing/passes.py" in strongest.expression
 
 
 def test_a_place_that_no_segment_covers_across_touches_its_rows_twice() -> None:

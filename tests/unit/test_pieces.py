@@ -21,24 +21,25 @@ from hypothesis import strategies as st
 from strategies import renamed
 
 from optmap import emit, run, solve
+from optmap.answers.documents.solution import read_solution, solution_document
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import InputError
 from optmap.checker import RefusedError, check_document
-from optmap.checker.pieces import apart
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import InputError
-from optmap.evaluate import walk_held
-from optmap.gap import read_solution, solution_document
-from optmap.problem import CapacityRule, parse_workload, piece_of
-from optmap.problem.pieces import _apart
-from optmap.report.loopnest import nest_of
-from optmap.running import compile_result
+from optmap.checker.tiles.pieces import apart
+from optmap.count.reference.walk_held import walk_held
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.pieces import _apart, piece_of
+from optmap.report.answers.loopnest import nest_of
 from optmap.search import best_tiling
 from optmap.search.iooub import one_memory, pieces
 from optmap.search.iooub.boxes import Boxes
 from optmap.search.iooub.flows import flows_of
 from optmap.search.iooub.grid import TileGrid
-from optmap.search.iooub.pieces import DEEP, Part, _Cutter, value_of
+from optmap.search.iooub.pieces import DEEP, TiledPiece, _Cutter, value_of
 from optmap.search.iooub.units import units_of
 from optmap.solvers import Stop
+from optmap.verbs.running import compile_result
+from optmap.workloads.parser import parse_workload
 
 
 @given(st.data())
@@ -120,7 +121,7 @@ def test_no_box_is_tiled_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> 
     workload = parse_workload("O[k,h] += I[c,h+r]*K[k,c,r]", {"k": 9, "c": 10, "r": 3, "h": 10})
     plain = best_tiling(workload, [(26, (0, 1, 2))], [1.0] * 3)
     assert plain is not None
-    whole = Part({}, workload, plain)
+    whole = TiledPiece({}, workload, plain)
     cutter = _Cutter(workload, 26, [1.0] * 3, plain, Clock(0.5))
     now = [0.0]
 
@@ -168,7 +169,7 @@ def test_boxes_are_found_where_cuts_along_one_dim_are_not_enough() -> None:
     assert plain is not None
     assert plain.value == 1050
     cutter = _Cutter(workload, 26, [1.0] * 3, plain, NO_LIMIT)
-    assert value_of(cutter.cut(Part({}, workload, plain), DEEP)) == 1050
+    assert value_of(cutter.cut(TiledPiece({}, workload, plain), DEEP)) == 1050
     assert answer.cost == 990
     held = answer.held
     assert held is not None

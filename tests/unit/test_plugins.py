@@ -13,9 +13,9 @@ import pytest
 from cases import cases
 
 import optmap
+from optmap.base.errors import InputError
 from optmap.cli import main
-from optmap.errors import InputError
-from optmap.problem import OBJECTIVES
+from optmap.questions.objective import OBJECTIVES
 from optmap.search import METHODS, PLUGINS, Found, Method, Route, code_digest, is_shared, load_plugin, register_method
 from optmap.search.methods import HOMES
 from optmap.sweeps import Options, answer_text, make_point, task_text
@@ -235,7 +235,7 @@ def test_a_method_that_a_script_registers_is_swept_in_its_process(tmp_path: Path
     """Others are answered by workers; a network that is solved with it works as well."""
     import os
 
-    from optmap.problem import LevelMapping, Mapping
+    from optmap.mappings.levels import LevelMapping, Mapping
 
     seen: list[int] = []
 

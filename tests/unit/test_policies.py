@@ -20,29 +20,19 @@ from spatial_brute_force import best_of_all, tiny_fabric
 from spatial_strategies import COUNTINGS
 
 import optmap
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import InputError, UnknownNameError
 from optmap.checker import check_document
 from optmap.cli import main
-from optmap.clock import NO_LIMIT
-from optmap.errors import InputError, UnknownNameError
-from optmap.evaluate import (
-    NEST_EXACT,
-    NEST_FACTORFLOW,
-    POLICIES,
-    BoundaryTraffic,
-    LevelPolicy,
-    WalkedPolicy,
-    count_nest,
-    evaluate_batch,
-    exact_traffic,
-    level_policies,
-    nest_policies,
-    nest_policy,
-    register_policy,
-)
-from optmap.evaluate.policies import HOMES
-from optmap.problem import Footprint, Retention
-from optmap.problem.fabric import fabric_of
-from optmap.problem.options import Merit
+from optmap.count.level_policy import LevelPolicy
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, NEST_FACTORFLOW, WalkedPolicy, count_nest
+from optmap.count.policies import HOMES, POLICIES, level_policies, nest_policies, nest_policy, register_policy
+from optmap.count.results import BoundaryTraffic
+from optmap.machines.fabric import fabric_of
+from optmap.questions.options import Merit
+from optmap.questions.policy import Footprint, Retention
 from optmap.search import PLUGINS, code_digest, is_shared, load_plugin, random_nests
 from optmap.search.exact import search_nest
 from optmap.sweeps import Options, answer_text, make_point, task_text

@@ -8,12 +8,14 @@ import pyomo.environ as pyo
 import pytest
 
 import optmap
+from optmap.base.errors import InfeasibleError, InputError, LimitError, UnknownNameError
 from optmap.checker import check_document
-from optmap.errors import InfeasibleError, InputError, LimitError, UnknownNameError
-from optmap.problem import Capacity, Level, Machine, conv2d, matmul
+from optmap.machines.machine import Level, Machine
 from optmap.report import Format, Which, exported
 from optmap.search import Question
 from optmap.solvers import from_pyomo, solve
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
 
 PRODUCT = matmul(i=40, j=24, k=60)
 WINDOWS = conv2d(c=6, k=4, h=10, w=12, r=2, s=1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.programs import EpigraphRow, GeometricProgram, Posynomial, monomial
 
 NAMES = ("x", "y", "z")

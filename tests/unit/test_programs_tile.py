@@ -9,8 +9,8 @@ import pyomo.environ as pyo
 import pytest
 import sympy
 
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem import CapacityRule, Semantics, conv2d, matmul
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.machines.machine import CapacityRule
 from optmap.programs import (
     Form,
     axis_values,
@@ -26,6 +26,8 @@ from optmap.solvers import from_pyomo
 from optmap.symbolic import occupancy, safe_occupancy
 from optmap.symbolic import tiles as symbols
 from optmap.symbolic.traffic import traffic
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.workload import Semantics
 
 CNN = conv2d(c=64, k=128, h=136, w=136, r=3, s=3)
 

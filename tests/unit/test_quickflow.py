@@ -17,19 +17,20 @@ from spatial_brute_force import all_mappings, best_of_all, tiny_fabric
 from spatial_strategies import COUNTINGS, spatial_cases
 
 import optmap
-from optmap.errors import InputError
-from optmap.evaluate import NEST_EXACT, NestPolicy, count_nest, evaluate_batch
-from optmap.problem import parse_workload
-from optmap.problem.fabric import Fabric, Operand, fabric_of
-from optmap.problem.nest import Loop, MemoryNest, Nest
-from optmap.problem.nest_batch import NestBatch, batch_of
-from optmap.problem.options import Merit
-from optmap.problem.relations import Relation
+from optmap.base.errors import InputError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric, Operand, fabric_of
+from optmap.machines.relations import Relation
+from optmap.mappings.nest import Loop, MemoryNest, Nest
+from optmap.mappings.nest_batch import NestBatch, batch_of
+from optmap.questions.options import Merit
 from optmap.search import Answer, Brief, Scores, Trace, drive
-from optmap.search.explore.protocol import Tally
+from optmap.search.explore.protocol import PruneTally
 from optmap.search.quickflow import (
     STRATEGY,
-    Moves,
+    AdjacentMoves,
     OneShot,
     Places,
     QuickFlowSettings,
@@ -42,6 +43,7 @@ from optmap.search.quickflow import (
 )
 from optmap.search.quickflow.moves import joined
 from optmap.search.quickflow.search import Search
+from optmap.workloads.parser import parse_workload
 
 CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
 
@@ -91,7 +93,7 @@ def test_a_pattern_leaves_the_classes_of_the_orders_that_keep_to_it(
 
 def test_follows_is_what_the_rules_of_the_machine_say() -> None:
     fabric = fabric_of(optmap.workload("quickflow/XVIII"), optmap.machine("tpuv1"))
-    first = start(Moves(Places(fabric, NEST_EXACT), Tally()), np.random.default_rng(0))
+    first = start(AdjacentMoves(Places(fabric, NEST_EXACT), PruneTally()), np.random.default_rng(0))
     trips = first.trips.reshape(-1, len(fabric.memories), 3, len(fabric.dims))
     chance = np.random.default_rng(0)
     orders = [tuple(chance.permutation(7).tolist()) for _ in range(200)] + [
@@ -216,7 +218,7 @@ def test_accesses_that_all_count_alike_choose_a_bad_order() -> None:
     places = Places(fabric, NEST_EXACT)
     found = {}
     for weight in (Weight.ACCESSES, Weight.ENERGY):
-        order = OneShot(fabric, NEST_EXACT, places.orderable, Tally(), weight).choose(trips, batch.keeps)
+        order = OneShot(fabric, NEST_EXACT, places.orderable, PruneTally(), weight).choose(trips, batch.keeps)
         cost = evaluate_batch(replace(batch, order=order), fabric)
         assert cost.valid[0]
         found[weight] = cost.edp[0]
@@ -250,7 +252,7 @@ def plain(seed: int) -> Fabric:
 def test_moves_lead_from_the_start_to_every_valid_mapping(seed: int) -> None:
     fabric = plain(seed)
     places = Places(fabric, NEST_EXACT)
-    moves = Moves(places, Tally())
+    moves = AdjacentMoves(places, PruneTally())
     front = start(moves, np.random.default_rng(0))
     table = moves.table(np.ones(places.count, bool), several=False)
     seen, reached = set(front.keys.tolist()), set()
@@ -293,7 +295,9 @@ def test_the_clock_is_looked_at_between_parts_of_a_hop_which_change_nothing(
     parts, same = proposed()
     assert same == values
     assert len(parts) > 3 * len(together)
-    moves = max(len(Moves(Places(fabric, NEST_EXACT), Tally()).table(np.ones(9, bool), several=True).dim), 7)
+    moves = max(
+        len(AdjacentMoves(Places(fabric, NEST_EXACT), PruneTally()).table(np.ones(9, bool), several=True).dim), 7
+    )
     assert max(parts) <= moves < max(together)
 
 
@@ -317,7 +321,7 @@ def test_no_single_move_betters_where_the_search_ends(seed: int, settings: dict[
                 found.append(moved)
     batch = np.array([trips, *found])
     keeps = np.repeat(end.keeps, len(batch), axis=0)
-    order = OneShot(fabric, NEST_EXACT, places.orderable, Tally()).choose(batch, keeps)
+    order = OneShot(fabric, NEST_EXACT, places.orderable, PruneTally()).choose(batch, keeps)
     cost = evaluate_batch(
         NestBatch(x=batch[:, :, 0], y=batch[:, :, 1], temporal=batch[:, :, 2], order=order, keeps=keeps), fabric
     )
@@ -334,7 +338,7 @@ def test_the_start_meets_demands_for_factors_inside() -> None:
         if not any(rule.relation is not Relation.AT_MOST and rule.value > 1 for rule in rules):
             continue
         tried += 1
-        first = start(Moves(Places(fabric, NEST_EXACT), Tally()), np.random.default_rng(0))
+        first = start(AdjacentMoves(Places(fabric, NEST_EXACT), PruneTally()), np.random.default_rng(0))
         if len(first):
             assert Places(fabric, NEST_EXACT).admitted(first.trips).all()
         else:

@@ -14,12 +14,12 @@ from accelerator_machines import MESHED, convolution, wired_machine
 from matplotlib import pyplot
 
 import optmap
-from optmap.errors import ContradictionError, InputError, UnknownNameError
-from optmap.evaluate import NEST_EXACT
-from optmap.gap.race import LayerRace, Mean, Race, Run, curve_of, geometric
-from optmap.problem import library
-from optmap.problem.accelerator import Store
-from optmap.problem.options import Merit
+from optmap.answers.side_by_side.race import LayerRace, Mean, MethodRun, Race, curve_of, geometric
+from optmap.base.errors import ContradictionError, InputError, UnknownNameError
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.files import library
+from optmap.machines.accelerator import Store
+from optmap.questions.options import Merit
 from optmap.search import (
     METHODS,
     PERFECT,
@@ -38,10 +38,10 @@ STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 SMALL = {"machine": "gemmini", "extents": {"i": 16, "j": 16, "k": 16}}
 
 
-def run(method: str, value: int, *curve: tuple[int, float, float], **more: Any) -> Run:
+def run(method: str, value: int, *curve: tuple[int, float, float], **more: Any) -> MethodRun:
     """A run with the curve (evaluations, seconds, value)."""
     given: dict[str, Any] = {"bound": Fraction(0), "proved": False, "space": PERFECT, "fits": True, "valid": 5}
-    return Run(
+    return MethodRun(
         method=method,
         value=Fraction(value),
         evaluations=10,
@@ -52,7 +52,7 @@ def run(method: str, value: int, *curve: tuple[int, float, float], **more: Any) 
     )
 
 
-def layer(name: str, *runs: Run, **left_out: str) -> LayerRace:
+def layer(name: str, *runs: MethodRun, **left_out: str) -> LayerRace:
     workload = optmap.workload(STATEMENT, extents=SMALL["extents"], semantics="assign")  # type: ignore[arg-type]
 
     return LayerRace(

@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import workloads
 
-from optmap.errors import CheckError, LimitError
-from optmap.native import Layout, buffers_of, judge, terms, tolerated, trials_of
-from optmap.problem import Semantics, Workload, contraction, conv2d, matmul, mttkrp, parse_workload
+from optmap.base.errors import CheckError, LimitError
+from optmap.native import TensorLayout, buffers_of, judge, terms, tolerated, trials_of
+from optmap.workloads.builders import contraction, conv2d, matmul, mttkrp
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 
 def plain_buffers(workload: Workload):
-    layouts = tuple(Layout.plain(len(tensor.axes)) for tensor in workload.tensors)
+    layouts = tuple(TensorLayout.plain(len(tensor.axes)) for tensor in workload.tensors)
     return buffers_of(workload, layouts, tuple(False for _ in layouts))
 
 

@@ -12,13 +12,16 @@ import pytest
 from cases import cases
 
 import optmap
-from optmap.errors import InputError, LimitError
-from optmap.evaluate import walk_nest
-from optmap.gap.regime_lookup import place, sizes_of
-from optmap.gap.regimes import Regimes, regimes_of
-from optmap.problem import LevelMapping, Mapping, Workload, machine_of, parse_workload
+from optmap.answers.closed_forms.regime_lookup import place, sizes_of
+from optmap.answers.closed_forms.regimes import Regimes, regimes_of
+from optmap.base.errors import InputError, LimitError
+from optmap.count.reference.simulate import walk_nest
+from optmap.files.inputs import machine_of
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.programs import tile_words
 from optmap.solvers import ParametricLp, cone, critical_regions, linear_program, solve_exact
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 from tests.bounds_oracles import element, exact_loads, least_memory, points
 from tests.regimes_oracle import (
     LIFTED,

@@ -8,12 +8,13 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 
-from optmap import api, comparing
-from optmap.clock import Clock
-from optmap.errors import InfeasibleError, InputError, LimitError
-from optmap.evaluate import evaluate_cost
-from optmap.gap.comparison import Counted
-from optmap.problem import Capacity, Level, Machine, library
+from optmap import api
+from optmap.answers.side_by_side.comparison import ComparedWords
+from optmap.base.clock import Clock
+from optmap.base.errors import InfeasibleError, InputError, LimitError
+from optmap.count.levels.cost import evaluate_cost
+from optmap.files import library
+from optmap.machines.machine import Level, Machine
 from optmap.search import (
     METHODS,
     Answer,
@@ -26,6 +27,8 @@ from optmap.search import (
     setting_of,
 )
 from optmap.solvers import Stop
+from optmap.verbs import comparing
+from optmap.workloads.amounts import Capacity
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 
@@ -68,7 +71,7 @@ def test_comparing_a_single_point() -> None:
     """The bound and every mapping meet."""
     row = comparing.compare(MATMUL, extents={"i": 1, "j": 1, "k": 1}, memory="64w").rows[0]
     for found in row.found.values():
-        least = 3 if found.counted is Counted.LOADS else 4
+        least = 3 if found.counted is ComparedWords.LOADS else 4
         assert found.words == row.bound_on(found.counted) == least
 
 

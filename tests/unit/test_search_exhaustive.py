@@ -9,25 +9,19 @@ import pytest
 from cases import cases, some
 
 from optmap import api
-from optmap.errors import InfeasibleError
-from optmap.evaluate import LevelModel, evaluate_cost
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Semantics,
-    dataflow,
-    parse_workload,
-    safe_working_set,
-)
+from optmap.base.errors import InfeasibleError
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.per_level import LevelModel
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.reuse import dataflow, safe_working_set
 from optmap.search import Setting, integer_search
 from optmap.search.relax.tree import relax
 from optmap.search.whole import integers, tile_pairs
 from optmap.solvers import Stop
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 TILES = 2600
 """Largest number of tiles that the oracle looks at."""

@@ -7,11 +7,14 @@ import pytest
 from cases import some
 
 from optmap import api
-from optmap.errors import InputError
-from optmap.evaluate import evaluate_cost
-from optmap.problem import Capacity, CapacityRule, Level, LevelKind, Machine, conv2d, matmul, parse_workload
+from optmap.base.errors import InputError
+from optmap.count.levels.cost import evaluate_cost
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine
 from optmap.search import roles_of
-from optmap.solvers import Point, Stop
+from optmap.solvers import PointKind, Stop
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 SMALL = Machine(
     name="small",
@@ -41,7 +44,7 @@ def test_paper_methods_are_valid_and_never_better(method, stride):
     found = check(api.solve(layer, machine=SMALL, method=method))
     assert found.method == method
     assert found.relaxation.proved
-    assert found.point is Point.LOCAL_OPTIMUM
+    assert found.point is PointKind.LOCAL_OPTIMUM
     assert found.integer_bound == pytest.approx(best.relaxation.value, rel=1e-9)
     assert found.cost >= best.cost
     assert found.integer_gap == pytest.approx(found.cost / best.relaxation.value - 1, rel=1e-6)

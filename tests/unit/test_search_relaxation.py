@@ -10,29 +10,22 @@ import pytest
 from brute_force import best_nest
 
 from optmap import api
-from optmap.evaluate import LevelModel, evaluate_cost
-from optmap.problem import (
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Microkernel,
-    conv2d,
-    dataflow,
-    library,
-    matmul,
-    parse_workload,
-    safe_working_set,
-)
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.per_level import LevelModel
+from optmap.files import library
+from optmap.machines.core import Microkernel
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.reuse import dataflow, safe_working_set
 from optmap.programs import minmax_program
 from optmap.programs.tile import TileLevel
 from optmap.search import TOLERANCE, Setting, cross_check, integer_search
 from optmap.search.relax.tree import relax
 from optmap.search.whole import integers
 from optmap.solvers import solve
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 STATEMENTS = (
     "Out[n,k,h,w] += In[n,c,h+r,w+s] * Ker[k,c,r,s]",

@@ -9,25 +9,21 @@ import pytest
 from brute_force import best_nest
 
 import optmap
-from optmap.errors import InputError
-from optmap.evaluate import walk_held
-from optmap.gap import evaluate_solution, read_solution, write_solution
-from optmap.problem import (
-    OBJECTIVES,
-    CapacityRule,
-    Held,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    library,
-    parse_capacity,
-    parse_workload,
-)
+from optmap.answers.documents.recount import evaluate_solution
+from optmap.answers.documents.solution import read_solution, write_solution
+from optmap.base.errors import InputError
+from optmap.count.reference.walk_held import walk_held
+from optmap.files import library
+from optmap.machines.machine import CapacityRule, Level, Machine
+from optmap.mappings.held import Held
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.questions.objective import OBJECTIVES
 from optmap.report import solve_table
 from optmap.search import METHODS, Answer, WordsFloor, conclusion
 from optmap.search.whole import integers
 from optmap.solvers import Stop
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_capacity
 
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 12, "j": 10, "k": 7}

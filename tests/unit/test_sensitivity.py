@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import optmap
+from optmap.base.errors import InputError, UnknownNameError
 from optmap.cli import main
-from optmap.errors import InputError, UnknownNameError
-from optmap.problem.fabric import fabric_of
+from optmap.machines.fabric import fabric_of
 from optmap.search import Observations, Sensitivity, Tiles, encoding_of
 
 PRODUCT = "C[i,j] += A[i,k]*B[k,j]"

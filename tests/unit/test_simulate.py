@@ -8,26 +8,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import loop_orders, machines, mappings, tiles, workloads
 
-from optmap.errors import InputError, LimitError
-from optmap.evaluate import evaluate_cost, exact_traffic, simulate, walk_levels, walk_nest
-from optmap.problem import (
-    Axis,
-    Capacity,
-    CapacityRule,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Semantics,
-    TensorAccess,
-    Workload,
-    two_level,
-)
+from optmap.base.errors import InputError, LimitError
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.reference.simulate import simulate, walk_levels, walk_nest
+from optmap.machines.machine import CapacityRule, Level, LevelKind, Machine, two_level
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.workload import Semantics, Workload
 
 
 def access(name, dims):
-    return TensorAccess(name=name, axes=tuple(Axis(terms=((d, 1),)) for d in dims))
+    return TensorAccess(name=name, axes=tuple(Subscript(terms=((d, 1),)) for d in dims))
 
 
 def matmul(n, semantics=Semantics.ACCUMULATE):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from optmap.errors import InputError
-from optmap.problem import Capacity, parse_capacity
+from optmap.base.errors import InputError
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.sizes import parse_capacity
 
 
 @pytest.mark.parametrize(

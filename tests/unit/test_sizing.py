@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sweep_frames import frame_of, rows_of
 
-from optmap.errors import InputError
-from optmap.gap import panels, saturation, summed
-from optmap.gap.sizing import sizing
+from optmap.answers.over_capacity.curves import panels, summed
+from optmap.answers.over_capacity.sizing import saturation, sizing
+from optmap.base.errors import InputError
+from optmap.base.texts import natural, size_text
 from optmap.report import sizing_table
-from optmap.texts import natural, size_text
 
 CURVE = [(256, 4000, 2500), (512, 2300, 1500), (1024, 1090, 1040), (2048, 1000, 1000)]
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pyomo.environ as pyo
 import pytest
 
-from optmap.errors import InputError, SolverUnavailableError, UnknownNameError
-from optmap.problem import conv2d, matmul
+from optmap.base.errors import InputError, SolverUnavailableError, UnknownNameError
 from optmap.programs import Form, Program, Sense, Variable, log_tiling_program, one_level_program
-from optmap.solvers import OPTIONS, SOLVERS, Point, Stop, highs, load_config, solve
+from optmap.solvers import OPTIONS, SOLVERS, PointKind, Stop, highs, load_config, solve
 from optmap.solvers.doctor import doctor
+from optmap.workloads.builders import conv2d, matmul
 
 
 def write(folder: Path, text: str) -> Path:
@@ -133,7 +133,7 @@ def test_log_tiling_lp_of_matmul() -> None:
     program = log_tiling_program(matmul(i=2000, j=1500, k=1500), capacity=1024)
     found = solve(program)
     assert found.stop is Stop.OPTIMAL
-    assert found.point is Point.GLOBAL_OPTIMUM
+    assert found.point is PointKind.GLOBAL_OPTIMUM
     assert found.objective == pytest.approx(1024**1.5)
     assert found.bound == pytest.approx(1024**1.5)
     assert program.read_back(found.values) == pytest.approx({"T[i]": 32.0, "T[j]": 32.0, "T[k]": 32.0})
@@ -190,7 +190,7 @@ def test_a_small_milp_equals_enumeration() -> None:
 def test_infeasible_unbounded_and_nonlinear_models_are_told_apart() -> None:
     found = solve(knapsack(bound=1))
     assert found.stop is Stop.INFEASIBLE
-    assert found.point is Point.NONE
+    assert found.point is PointKind.NONE
     assert found.values == {}
     model = pyo.ConcreteModel(name="open")
     model.x = pyo.Var(bounds=(0, None))
@@ -208,7 +208,7 @@ def test_a_highs_limit_is_reported_as_a_limit() -> None:
     program = log_tiling_program(matmul(i=2000, j=1500, k=1500), capacity=1024)
     found = solve(program, options={"simplex_iteration_limit": 0, "presolve": "off"})
     assert found.stop is Stop.ITERATION_LIMIT
-    assert found.point in (Point.NONE, Point.FEASIBLE)
+    assert found.point in (PointKind.NONE, PointKind.FEASIBLE)
 
 
 def test_highs_writes_into_the_model_only_if_asked() -> None:

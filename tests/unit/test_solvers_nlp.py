@@ -10,8 +10,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 
-from optmap.errors import InfeasibleError, InputError, SolverUnavailableError
-from optmap.problem import Semantics, conv2d, matmul
+from optmap.base.errors import InfeasibleError, InputError, SolverUnavailableError
 from optmap.programs import (
     EpigraphRow,
     GeometricProgram,
@@ -22,7 +21,9 @@ from optmap.programs import (
     one_level_program,
 )
 from optmap.programs.tile import Scale, TileLevel
-from optmap.solvers import Point, Stop, from_geometric, from_pyomo, ipopt, scipy_, solve
+from optmap.solvers import PointKind, Stop, from_geometric, from_pyomo, ipopt, scipy_, solve
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.workload import Semantics
 
 REFERENCE = conv2d(c=64, k=128, h=136, w=136, r=3, s=3)
 REFERENCE_ORDER = ("k", "c", "r", "s", "n", "h", "w")
@@ -89,18 +90,18 @@ def test_one_level_reference(scale: Scale) -> None:
     assert [tile[f"T[{d}]"] for d in "kchw"] == pytest.approx([22.887, 33.019, 9.780, 1.0], abs=1e-3)
     assert found.violation <= 1e-9 * 8192
     if scale is Scale.LOG:
-        assert found.point is Point.GLOBAL_OPTIMUM
+        assert found.point is PointKind.GLOBAL_OPTIMUM
         assert found.bound == pytest.approx(found.objective, rel=1e-6)
         assert found.bound <= found.objective
     else:
-        assert found.point is Point.LOCAL_OPTIMUM
+        assert found.point is PointKind.LOCAL_OPTIMUM
         assert found.bound is None
 
 
 def test_filter_sizes_end_at_the_filter_when_free() -> None:
     found = solve(one_level_program(REFERENCE, capacity=8192, permutation=REFERENCE_ORDER))
     assert found.objective == pytest.approx(REFERENCE_WORDS, abs=0.5)
-    assert found.point is Point.LOCAL_OPTIMUM
+    assert found.point is PointKind.LOCAL_OPTIMUM
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -114,7 +115,7 @@ def test_ipopt_reaches_one_value_from_all_random_starts(count: int) -> None:
     rng = np.random.default_rng(2024)
     runs = [ipopt.solve_nlp(nlp, start=rng.uniform(nlp.lower, nlp.upper)) for _ in range(cases(50, 500))]
     assert {run.stop for run in runs} == {Stop.OPTIMAL}
-    assert {run.point for run in runs} == {Point.GLOBAL_OPTIMUM}
+    assert {run.point for run in runs} == {PointKind.GLOBAL_OPTIMUM}
     values = np.array([run.objective for run in runs])
     assert np.ptp(values) < 1e-6
     assert max(run.objective - run.bound for run in runs) < 1e-6
@@ -140,7 +141,7 @@ def test_ipopt_reaches_one_value_from_all_random_starts(count: int) -> None:
 def test_epigraph_is_the_minimum_of_the_decomposition(workload, orders, fixed) -> None:
     levels = chain(workload, orders, (200, 3000, 20000), fixed)
     epigraph = solve(minmax_program(workload, levels))
-    assert epigraph.point is Point.GLOBAL_OPTIMUM
+    assert epigraph.point is PointKind.GLOBAL_OPTIMUM
     parts = [solve(minmax_level_program(workload, levels, objective_level=i)) for i in range(3)]
     assert {part.stop for part in parts} <= {Stop.OPTIMAL, Stop.INFEASIBLE}
     assert min(p.objective for p in parts if p.objective is not None) == pytest.approx(epigraph.objective, rel=1e-6)
@@ -157,7 +158,7 @@ def test_a_level_that_cannot_be_the_bottleneck_is_infeasible() -> None:
     program = minmax_level_program(workload, levels, objective_level=1)
     found = solve(program)
     assert found.stop is Stop.INFEASIBLE
-    assert found.point is Point.NONE
+    assert found.point is PointKind.NONE
     assert found.objective is None
     assert found.values == {}
 
@@ -174,7 +175,7 @@ def test_levels_fixed_one_by_one_as_in_algorithm_1() -> None:
         for level in left:
             program = minmax_level_program(workload, levels, objective_level=level, fixed_tiles=fixed, against=left)
             answer = solve(program)
-            if answer.point is not Point.NONE:
+            if answer.point is not PointKind.NONE:
                 found[level] = (answer.objective, program.read_back(answer.values))
         level = min(found, key=lambda k: found[k][0])
         worst = max(worst, found[level][0])
@@ -249,7 +250,7 @@ def test_limits_are_reported_as_limits() -> None:
     program = one_level_program(REFERENCE, capacity=8192, permutation=REFERENCE_ORDER, fixed={"r": 3, "s": 3})
     few = solve(program, options={"max_iter": 2})
     assert few.stop is Stop.ITERATION_LIMIT
-    assert few.point in (Point.NONE, Point.FEASIBLE)
+    assert few.point in (PointKind.NONE, PointKind.FEASIBLE)
     late = solve(program, time_limit=1e-9)
     assert late.stop is Stop.TIME_LIMIT
     assert solve(program, solver="scipy_slsqp", options={"maxiter": 1}).stop is Stop.ITERATION_LIMIT
@@ -335,7 +336,7 @@ def test_random_programs_with_fixed_filters_are_convex_and_solved(data: st.DataO
     assert program.convex
     assert from_pyomo(program.pyomo()).convex or workload.semantics is Semantics.ASSIGN
     found = solve(program)
-    assert found.point is Point.GLOBAL_OPTIMUM
+    assert found.point is PointKind.GLOBAL_OPTIMUM
     again = solve(program, start={v.name: 0.3 * v.lower + 0.7 * v.upper for v in program.variables})
     assert again.objective == pytest.approx(found.objective, rel=1e-6)
     if found.bound is not None:
@@ -360,7 +361,7 @@ def test_a_model_can_be_changed_and_solved_again() -> None:
     model.t["k"].fix(math.log(16))
     model.square = pyo.Constraint(expr=model.t["h"] == model.t["w"])
     found = ipopt.solve_model(model)
-    assert found.point is Point.GLOBAL_OPTIMUM
+    assert found.point is PointKind.GLOBAL_OPTIMUM
     assert found.values["t[h]"] == pytest.approx(found.values["t[w]"], abs=1e-9)
     assert "t[k]" not in found.values
     assert program.objective_value(found.objective) > REFERENCE_WORDS
@@ -374,7 +375,7 @@ def test_a_function_outside_its_domain_is_an_error_status_not_an_exception() -> 
     model.row = pyo.Constraint(expr=pyo.log(model.x - 1) * model.x <= 10)
     found = ipopt.solve_model(model)
     assert found.stop is Stop.ERROR
-    assert found.point is Point.NONE
+    assert found.point is PointKind.NONE
     inside = ipopt.solve_model(model, start={"x": 1.5})
     assert inside.stop is Stop.OPTIMAL
     assert inside.values["x"] == pytest.approx(2.0, abs=1e-6)
@@ -390,6 +391,6 @@ def test_equality_rows_work_in_both_solvers() -> None:
     for solver in (ipopt, scipy_):
         found = solver.solve_model(model)
         assert found.stop is Stop.OPTIMAL
-        assert found.point is Point.LOCAL_OPTIMUM
+        assert found.point is PointKind.LOCAL_OPTIMUM
         best = 3 * math.sqrt(2.5)  # on the edge x = y of the band; without it (1, 2) gives 5
         assert found.objective == pytest.approx(best, rel=1e-6)

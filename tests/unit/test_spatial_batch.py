@@ -12,16 +12,19 @@ from hypothesis import strategies as st
 from spatial_brute_force import tiny_machine, tiny_workload
 from spatial_strategies import COUNTINGS, WALKED
 
-from optmap.errors import InputError
-from optmap.evaluate import NEST_FACTORFLOW, NEST_TIMELOOP, BatchCost, NestPolicy, count_nest, evaluate_batch
-from optmap.evaluate.spatial.batch_count import LARGEST
+from optmap.base.errors import InputError
+from optmap.count.meshes.batch import BatchCost, evaluate_batch
+from optmap.count.meshes.batch_count import LARGEST
+from optmap.count.meshes.count import NEST_FACTORFLOW, NEST_TIMELOOP, count_nest
+from optmap.count.meshes.policy import NestPolicy
 from optmap.interchange import read_records
-from optmap.problem import Machine, parse_workload
-from optmap.problem.accelerator import Ports, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest_batch import NestBatch, batch_of
-from optmap.problem.options import Merit
+from optmap.machines.accelerator import Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Machine
+from optmap.mappings.nest_batch import NestBatch, batch_of
+from optmap.questions.options import Merit
 from optmap.search import random_nests
+from optmap.workloads.parser import parse_workload
 
 RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
 FLOWS = RECORDS.with_name("factorflow_conformance.json")

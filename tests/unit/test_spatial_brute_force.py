@@ -8,9 +8,10 @@ import pytest
 from spatial_brute_force import all_mappings, best_of_all, mapspace_size, tiny_fabric
 from spatial_strategies import COUNTINGS
 
-from optmap.evaluate import count_nest, evaluate_batch
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.options import Merit
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import count_nest
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.questions.options import Merit
 from optmap.search import random_nests
 
 

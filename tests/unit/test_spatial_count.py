@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spatial_strategies import COUNTINGS, STATEMENTS, WALKED, dims_of, machine, spatial_cases, statement
 
-from optmap.evaluate import NEST_TIMELOOP, broken_rules, count_nest
-from optmap.evaluate.spatial.words import tile_words
-from optmap.problem import Capacity, Footprint
-from optmap.problem.accelerator import FactorRule, Keep, MeshAxis, Ports
-from optmap.problem.fabric import fabric_of
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.relations import Relation
+from optmap.count.meshes.count import NEST_TIMELOOP, count_nest
+from optmap.count.meshes.rules import broken_rules
+from optmap.count.meshes.words import tile_words
+from optmap.machines.accelerator import FactorRule, KeepRule, MeshAxis, Ports
+from optmap.machines.fabric import fabric_of
+from optmap.machines.relations import Relation
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.questions.policy import Footprint
+from optmap.workloads.amounts import Capacity
 
 
 @given(st.sampled_from(sorted(STATEMENTS)), st.data())
@@ -167,7 +169,7 @@ def test_broken_rules_say_level_dim_and_numbers():
     assert broken_rules(nest, narrow) == ("L1, axis x: 2 children are needed (i 2), there are 1",)
     other = changed(fabric, 1, y=replace(middle.y, allowed=(True, True, False)))
     assert broken_rules(nest, other) == ("L1, axis y: k is unrolled 2 times, which is not allowed here",)
-    kept = changed(fabric, 1, keeps=(Keep.REFUSED, Keep.KEPT, Keep.FREE))
+    kept = changed(fabric, 1, keeps=(KeepRule.REFUSED, KeepRule.KEPT, KeepRule.FREE))
     assert broken_rules(nest, kept) == (
         "L1: O is kept, but must bypass it",
         "L1: A bypasses it, but must be kept",

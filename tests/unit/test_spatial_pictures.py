@@ -12,27 +12,22 @@ import pytest
 from typer.testing import CliRunner
 
 import optmap
+from optmap.answers.documents.solution import SCHEMAS
+from optmap.answers.side_by_side.nest_comparison import NestComparison
+from optmap.answers.side_by_side.scoring import scored
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.base.shown import Shown
 from optmap.cli.app import app
-from optmap.errors import InputError, UnknownNameError
-from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, SpatialCost, count_nest
-from optmap.gap import SCHEMAS
-from optmap.gap.nest_comparison import NestComparison
-from optmap.gap.scoring import scored
-from optmap.problem import (
-    Capacity,
-    Level,
-    Machine,
-    Semantics,
-    conv2d,
-    machine_document,
-    mapping_document,
-    parse_workload,
-    workload_document,
-)
-from optmap.problem.accelerator import Arithmetic, Keep, Mesh, MeshAxis, Ports, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import MemoryNest, Nest, mapping_of
-from optmap.problem.options import Merit
+from optmap.count.meshes.count import NEST_EXACT, NEST_TIMELOOP, count_nest
+from optmap.count.meshes.results import SpatialCost
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
+from optmap.machines.accelerator import Arithmetic, KeepRule, Mesh, MeshAxis, Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest import MemoryNest, Nest, mapping_of
+from optmap.questions.options import Merit
 from optmap.report import (
     nest_text,
     plot_cycles,
@@ -42,8 +37,11 @@ from optmap.report import (
     plot_utilisation,
     write_pictures,
 )
-from optmap.report.spatial_nest import bands
-from optmap.shown import Shown
+from optmap.report.answers.spatial_nest import bands
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 LAYER = conv2d(k=8, c=4, h=4, w=6, r=3, s=3, name="small", semantics=Semantics.ASSIGN)
 MACHINE = Machine(
@@ -58,7 +56,7 @@ MACHINE = Machine(
             name="Glb",
             capacity=Capacity(amount=512, unit="words"),
             store=Store(
-                keeps=(("input", Keep.KEPT), ("output", Keep.FREE), ("weight", Keep.REFUSED)),
+                keeps=(("input", KeepRule.KEPT), ("output", KeepRule.FREE), ("weight", KeepRule.REFUSED)),
                 energy_pj=Prices(read=6, fill=6, update=6),
                 ports=Ports(shared=8),
                 mesh=Mesh(x=MeshAxis(size=4), y=MeshAxis(size=2)),

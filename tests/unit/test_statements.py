@@ -9,41 +9,28 @@ import pytest
 from hypothesis import given
 from strategies import chains
 
-from optmap.errors import InputError, LimitError, OneStatementError, StatementError
-from optmap.problem import (
-    Apply,
-    Axis,
-    Comparator,
-    Condition,
-    Constant,
-    Padding,
-    Read,
-    Semantics,
-    Series,
-    Statement,
-    Statistic,
-    TensorAccess,
-    TensorRole,
-    Update,
-    Workload,
-    conv2d,
-    matmul,
-    multiply,
-)
+from optmap.base.errors import InputError, LimitError, OneStatementError, StatementError
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.domain import Comparator, Condition
+from optmap.workloads.expression import Apply, Constant, OperandSeries, Read, Statistic
+from optmap.workloads.statement import Statement, Update, multiply
+from optmap.workloads.workload import Padding, Semantics, Workload
 
 A, B = Read(0), Read(1)
-PRODUCT = Series(A, (("*", B),))
-M, L = Axis(terms=(("m", 1),)), Axis(terms=(("l", 1),))
+PRODUCT = OperandSeries(A, (("*", B),))
+M, L = Subscript(terms=(("m", 1),)), Subscript(terms=(("l", 1),))
 
 
 def access(name, *axes, bits=32):
     """A tensor with one dim per subscript, or the subscripts given."""
-    made = (axis if isinstance(axis, Axis) else Axis(terms=((axis, 1),)) for axis in axes)
+    made = (axis if isinstance(axis, Subscript) else Subscript(terms=((axis, 1),)) for axis in axes)
     return TensorAccess(name=name, axes=tuple(made), bits=bits)
 
 
 def window(dim, tap, stride=1):
-    return Axis(terms=((dim, stride), (tap, 1)))
+    return Subscript(terms=((dim, stride), (tap, 1)))
 
 
 def elementwise(output, *inputs, function="relu"):
@@ -116,7 +103,10 @@ def test_in_place_goes_from_tensor_to_tensor_and_never_over_an_input():
     [
         elementwise(access("Y", "m", bits=8), access("X", "m")),
         elementwise(
-            access("Y", "m"), access("X", Axis(terms=(("m", 1),), offset=0), bits=32), access("X", "m"), function="max"
+            access("Y", "m"),
+            access("X", Subscript(terms=(("m", 1),), offset=0), bits=32),
+            access("X", "m"),
+            function="max",
         ),
         multiply(access("Y", "m"), (access("X", "m"), access("W", "m"))),
     ],
@@ -142,9 +132,9 @@ def test_reprs_are_brief():
 
 
 def test_every_form_of_a_right_side_prints():
-    right = Series(
-        Series(Series(A, (("+", B),)), (("*", Read(2)), ("/", Constant("2.5")))),
-        (("-", Apply("softmax", (Series(Read(3), (("*", Constant("3")),)),), "l", Statistic.WHOLE)),),
+    right = OperandSeries(
+        OperandSeries(OperandSeries(A, (("+", B),)), (("*", Read(2)), ("/", Constant("2.5")))),
+        (("-", Apply("softmax", (OperandSeries(Read(3), (("*", Constant("3")),)),), "l", Statistic.WHOLE)),),
     )
     made = Statement(
         output=access("Y", "m", "l"),
@@ -152,7 +142,7 @@ def test_every_form_of_a_right_side_prints():
         right=right,
         domain=(
             Condition(left=L, relation=Comparator.AT_MOST, right=M),
-            Condition(left=M, relation=Comparator.LESS, right=Axis(terms=(("l", 2),), offset=3)),
+            Condition(left=M, relation=Comparator.LESS, right=Subscript(terms=(("l", 2),), offset=3)),
         ),
     )
     assert str(made) == (
@@ -164,9 +154,9 @@ def test_every_form_of_a_right_side_prints():
 
 
 def test_products_within_products_keep_their_brackets():
-    inner = Series(B, (("*", Read(2)),))
+    inner = OperandSeries(B, (("*", Read(2)),))
     made = Statement(
-        output=access("Y", "m"), inputs=tuple(access(n, "m") for n in "ABC"), right=Series(A, (("*", inner),))
+        output=access("Y", "m"), inputs=tuple(access(n, "m") for n in "ABC"), right=OperandSeries(A, (("*", inner),))
     )
     assert str(made) == "Y[m] = A[m] * (B[m] * C[m])"
     assert not made.is_product
@@ -197,7 +187,7 @@ def test_several_statements_do_not_go_through_the_door(ask):
 
 
 def test_the_statement_that_is_offered_is_one_that_is_taken():
-    scaled = replace(SCORES, right=Series(Constant("2"), (("*", A), ("*", B))))
+    scaled = replace(SCORES, right=OperandSeries(Constant("2"), (("*", A), ("*", B))))
     with pytest.raises(OneStatementError, match=r"as 'O\[m,e\] \+= P\[m,l\] \* V\[l,e\]' with the extents m=4,l=6,e=3"):
         _ = attention(statements=(scaled, WEIGHTS, VALUES)).only
 
@@ -207,7 +197,7 @@ def test_neither_does_one_statement_that_is_no_plain_product():
         WEIGHTS,
         replace(SCORES, domain=(Condition(left=L, relation=Comparator.AT_MOST, right=M),)),
         replace(SCORES, update=Update.MAX),
-        replace(SCORES, right=Series(Constant("2"), (("*", A), ("*", B)))),
+        replace(SCORES, right=OperandSeries(Constant("2"), (("*", A), ("*", B)))),
     ):
         sizes = tuple((d, n) for d, n in SIZES if d in statement.dims)
         with pytest.raises(OneStatementError, match="no plain sum of products"):
@@ -260,17 +250,17 @@ def test_windows_join_by_elements():
     with pytest.raises(StatementError, match=r"S\[h\+r\] reads 0 to 5 along subscript 1.*written from 0 to 4"):
         windows(5, 4, 3)
     with pytest.raises(StatementError, match="reads 2 to 7"):
-        windows(7, 4, 3, read=Axis(terms=(("h", 1), ("r", 1)), offset=2))
-    written = access("S", Axis(terms=(("y", 1),), offset=2))
+        windows(7, 4, 3, read=Subscript(terms=(("h", 1), ("r", 1)), offset=2))
+    written = access("S", Subscript(terms=(("y", 1),), offset=2))
     later = multiply(written, (access("I", "y"),))
     with pytest.raises(StatementError, match=r"S\[y\] reads 0 to 5 along subscript 1.*written from 2 to 7"):
         Workload(name="", statements=(later, multiply(access("C", "y"), (access("S", "y"),))), sizes=(("y", 6),))
-    padded = Axis(terms=(("h", 1), ("r", 1)), offset=0, real=(0, 3))
+    padded = Subscript(terms=(("h", 1), ("r", 1)), offset=0, real=(0, 3))
     assert windows(4, 4, 3, read=padded).padding is Padding.IMPLICIT
 
 
 def test_gaps_and_diagonals_are_not_read():
-    written = access("S", Axis(terms=(("m", 2),)))
+    written = access("S", Subscript(terms=(("m", 2),)))
     first = multiply(written, (access("I", "m"),))
     reader = multiply(access("C", "m"), (written,))
     assert Workload(name="", statements=(first, reader), sizes=(("m", 4),)).roles["S"] is TensorRole.INTERMEDIATE
@@ -341,7 +331,7 @@ def test_functions_are_known_and_have_their_arguments():
     assert "scale has 3 arguments; it takes 1 to 2" in refused(y, (a,), three)[0]
     assert "needs the dim of its rows" in refused(y, (a,), Apply("softmax", (A,)))[0]
     assert "exp is elementwise: it has no dim m" in refused(y, (a,), Apply("exp", (A,), "m"))[0]
-    numbers = Series(Apply("exp", (Constant("2"),)), (("*", A),))
+    numbers = OperandSeries(Apply("exp", (Constant("2"),)), (("*", A),))
     assert "numbers alone" in refused(y, (a,), numbers)[0]
 
 
@@ -351,49 +341,58 @@ def test_rows_are_those_of_a_statement_that_reduces_nothing():
     assert "in a statement that reduces" in refused(short, (scores,), row_of)[0]
     assert "in a statement that reduces" in refused(access("P", "m", "l"), (scores,), row_of, update=Update.MAX)[0]
     assert "goes along q, which is no dim" in refused(access("P", "m", "l"), (scores,), Apply("softmax", (A,), "q"))[0]
-    two = Series(row_of, (("*", Apply("rmsnorm", (B,), "l")),))
+    two = OperandSeries(row_of, (("*", Apply("rmsnorm", (B,), "l")),))
     text, part = refused(access("P", "m", "l"), (scores, scores), two)
     assert "rmsnorm beside softmax" in text
     assert part is two.rest[0][1]
-    scaled = Series(Apply("rmsnorm", (A,), "l"), (("*", B),))
+    scaled = OperandSeries(Apply("rmsnorm", (A,), "l"), (("*", B),))
     assert Statement(output=access("P", "m", "l"), inputs=(scores, access("G", "l")), right=scaled).row is scaled.first
 
 
 def test_a_reduced_dim_is_in_every_term():
     a, b, c = access("A", "m", "k"), access("B", "k", "n"), access("C", "m", "n")
     y = access("Y", "m", "n")
-    text, part = refused(y, (a, b, c), Series(PRODUCT, (("+", Read(2)),)))
+    text, part = refused(y, (a, b, c), OperandSeries(PRODUCT, (("+", Read(2)),)))
     assert "C[m,n] has no dim k, which is summed over" in text
     assert part == Read(2)
-    assert "1 has no dim k" in refused(y, (a, b), Series(PRODUCT, (("+", Constant("1")),)))[0]
+    assert "1 has no dim k" in refused(y, (a, b), OperandSeries(PRODUCT, (("+", Constant("1")),)))[0]
     bias = access("D", "m")
-    fine = Series(Series(A, (("+", B),)), (("*", Read(2)),))  # (A[m,k] + D[m]) * B[k,n]: k multiplies both
+    fine = OperandSeries(
+        OperandSeries(A, (("+", B),)), (("*", Read(2)),)
+    )  # (A[m,k] + D[m]) * B[k,n]: k multiplies both
     assert Statement(output=y, inputs=(a, bias, b), right=fine).reduction_dims == ("k",)
     assert "D[m] has no dim k" in refused(y, (a, bias, access("E", "n")), fine)[0]
-    assert Statement(output=y, inputs=(a, bias, b), right=Series(A, (("+", B), ("+", Read(2)))), update=Update.MAX)
+    assert Statement(
+        output=y, inputs=(a, bias, b), right=OperandSeries(A, (("+", B), ("+", Read(2)))), update=Update.MAX
+    )
 
 
 def test_functions_of_several_tensors_reduce_nothing():
     a, b, y = access("A", "m", "k"), access("B", "k", "n"), access("Y", "m", "n")
     assert "exp of several tensors" in refused(y, (a, b), Apply("exp", (PRODUCT,)))[0]
-    of_one = Series(Apply("relu", (A,)), (("*", B),))
+    of_one = OperandSeries(Apply("relu", (A,)), (("*", B),))
     assert Statement(output=y, inputs=(a, b), right=of_one).reduction_dims == ("k",)
 
 
 def test_conditions_are_on_dims_of_the_statement():
-    q = Axis(terms=(("q", 1),))
+    q = Subscript(terms=(("q", 1),))
     text, part = refused(
         access("Y", "m"), (access("A", "m"),), A, domain=(Condition(left=M, relation=Comparator.EQUAL, right=q),)
     )
     assert "condition m == q: dim q is in no tensor of the statement" in text
     assert part == Condition(left=M, relation=Comparator.EQUAL, right=q)
-    numbers = Condition(left=Axis(terms=()), relation=Comparator.LESS, right=Axis(terms=(), offset=1))
+    numbers = Condition(left=Subscript(terms=()), relation=Comparator.LESS, right=Subscript(terms=(), offset=1))
     assert "compares no dims" in refused(access("Y", "m"), (access("A", "m"),), A, domain=(numbers,))[0]
 
 
 def test_inputs_are_read_once_each_in_order():
     both = (access("A", "m"), access("B", "m"))
-    for right in (A, Series(B, (("*", A),)), Series(A, (("*", A),)), Series(A, (("*", B), ("*", Read(2))))):
+    for right in (
+        A,
+        OperandSeries(B, (("*", A),)),
+        OperandSeries(A, (("*", A),)),
+        OperandSeries(A, (("*", B), ("*", Read(2)))),
+    ):
         assert "reads inputs" in refused(access("Y", "m"), both, right)[0]
 
 

@@ -10,12 +10,12 @@ from spatial_brute_force import best_of_all, tiny_fabric
 from sunstone_search import OPEN, searched
 
 import optmap
-from optmap.errors import OptmapError
-from optmap.evaluate import NEST_EXACT
-from optmap.problem import Semantics
-from optmap.problem.fabric import fabric_of
-from optmap.problem.options import Merit
+from optmap.base.errors import OptmapError
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.fabric import fabric_of
+from optmap.questions.options import Merit
 from optmap.search import End, SunstoneSettings
+from optmap.workloads.workload import Semantics
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,9 +8,10 @@ import pytest
 
 import optmap
 from optmap.cli import main
-from optmap.problem import Workload, parse_workload
-from optmap.problem.fabric import operands_of
+from optmap.machines.fabric import operands_of
 from optmap.search import Inferred, inferred_reuse, left_orders, trie_of
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 CONVOLUTION = "ofmap[k,p] += ifmap[c,p+r] * weight[k,c,r]"
 EXTENTS = {"k": 4, "c": 4, "p": 7, "r": 3}

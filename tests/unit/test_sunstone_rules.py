@@ -15,14 +15,17 @@ from spatial_brute_force import best_of_all, tiny_fabric
 from sunstone_search import OPEN, searched
 
 import optmap
-from optmap.errors import LimitError, OptmapError
-from optmap.evaluate import NEST_EXACT, evaluate_batch
-from optmap.problem import Capacity, Level, Machine, parse_workload
-from optmap.problem.accelerator import Arithmetic, Mesh, MeshAxis, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
+from optmap.base.errors import LimitError, OptmapError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.accelerator import Arithmetic, Mesh, MeshAxis, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
 from optmap.search import SunstoneSettings, trie_of
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
 

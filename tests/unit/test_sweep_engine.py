@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from optmap.errors import OptmapError
-from optmap.sweeps import MOST_AHEAD, PIPE_BYTES, EngineError, InlineEngine, LocalEngine, Outcome, Slot, Task
+from optmap.base.errors import OptmapError
+from optmap.sweeps import MOST_AHEAD, PIPE_BYTES, EngineError, InlineEngine, LocalEngine, Outcome, PointTask, Slot
 
 WORK = "sweep_workers:answer"
 
@@ -19,11 +19,11 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
 
 
-def _tasks(texts: list[str], seconds: float = 60.0) -> list[Task]:
-    return [Task(number=number, text=text, seconds=seconds) for number, text in enumerate(texts)]
+def _tasks(texts: list[str], seconds: float = 60.0) -> list[PointTask]:
+    return [PointTask(number=number, text=text, seconds=seconds) for number, text in enumerate(texts)]
 
 
-def _run(engine: LocalEngine | InlineEngine, tasks: list[Task]) -> dict[int, Outcome]:
+def _run(engine: LocalEngine | InlineEngine, tasks: list[PointTask]) -> dict[int, Outcome]:
     found = [outcome for outcome in engine.run(tasks, lambda: False) if outcome is not None]
     assert len(found) == len({outcome.number for outcome in found})
     return {outcome.number: outcome for outcome in found}
@@ -68,11 +68,11 @@ def test_what_a_solver_prints_does_not_get_between_answers() -> None:
 def test_tasks_are_taken_only_as_fast_as_they_are_answered() -> None:
     taken, most, answered = 0, 0, 0
 
-    def source() -> Iterator[Task]:
+    def source() -> Iterator[PointTask]:
         nonlocal taken
         for number in range(3000):
             taken += 1
-            yield Task(number=number, text="x" * 200, seconds=60)
+            yield PointTask(number=number, text="x" * 200, seconds=60)
 
     for outcome in LocalEngine(2, WORK).run(source(), lambda: False):
         answered += outcome is not None

@@ -9,7 +9,7 @@ from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optmap import clock
+from optmap.base import clock
 from optmap.sweeps import GridPoint, estimate, first_grid, make_plan, missing_points, spec_from
 from optmap.sweeps.estimates import TRIAL_S, TRIED, answer_time, trials
 from optmap.sweeps.plan import points

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import optmap
-from optmap import clock
-from optmap.errors import CheckError, InputError, LimitError
-from optmap.gap import beside
-from optmap.sweeps import Store, answers, as_dict, blank_row, first_grid, read_rows, row_of, spec_from
+from optmap.answers.proofs import beside
+from optmap.base import clock
+from optmap.base.errors import CheckError, InputError, LimitError
+from optmap.sweeps import SweepStore, answers, as_dict, blank_row, first_grid, read_rows, row_of, spec_from
 from optmap.sweeps.folder_check import check_folder
-from optmap.sweeps.manifest import Entry, Manifest, file_digest, row_digest
 from optmap.sweeps.plan import points
-from optmap.sweeps.rows import FAILURES
+from optmap.sweeps.records.manifest import Manifest, ManifestEntry, file_digest, row_digest
+from optmap.sweeps.records.rows import FAILURES
 from optmap.sweeps.run import make_engine, run_sweep
 
 SPEC = {
@@ -207,7 +207,7 @@ def _forged(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     pq.write_table(made, _part(folder))
     (folder / "manifest.jsonl").unlink()
     Manifest(folder).append(
-        Entry(key=row_of(values).key, row=row_digest(values), documents=entries[row_of(values).key])
+        ManifestEntry(key=row_of(values).key, row=row_digest(values), documents=entries[row_of(values).key])
         for values in made.to_pylist()
     )
 
@@ -343,7 +343,7 @@ def test_a_row_whose_bound_was_not_known_in_time_has_a_document_that_says_so(
 @pytest.mark.parametrize("stop", [*FAILURES, "error", "check", "infeasible", "time_limit"])
 def test_a_point_that_has_no_mapping_needs_no_document(tmp_path: Path, stop: str) -> None:
     spec = spec_from(SPEC)
-    with Store(tmp_path) as store:
+    with SweepStore(tmp_path) as store:
         for _, _, point in points(spec, first_grid(spec)):
             store.add(answers.PointAnswer(row=blank_row(point, stop=stop, error="it was so")))
     assert f"6 rows without a number ({stop})" in check_folder(tmp_path).not_verified
@@ -379,7 +379,7 @@ def test_bounds_that_were_cut_short_hold_as_such(tmp_path: Path, monkeypatch: py
     def late(*_: object) -> None:
         raise LimitError("the time was over")
 
-    monkeypatch.setattr("optmap.gap.beside.certified_bound", late)
+    monkeypatch.setattr("optmap.answers.proofs.beside.certified_bound", late)
     folder = tmp_path / "late"
     _run(folder)
     assert {row["stop"] for row in read_rows(folder).to_pylist() if row["method"] == "bound"} == {"time_limit"}
@@ -404,7 +404,7 @@ def test_a_memory_without_room_for_a_word_has_no_bound(tmp_path: Path) -> None:
 
 def test_lines_are_added_after_one_that_was_cut_short(tmp_path: Path) -> None:
     manifest = Manifest(tmp_path)
-    entries = [Entry(key=("w", "m", "L", 8, "mopt", f"{n}" * 64), row=f"{n}" * 64) for n in range(3)]
+    entries = [ManifestEntry(key=("w", "m", "L", 8, "mopt", f"{n}" * 64), row=f"{n}" * 64) for n in range(3)]
     manifest.append(entries[:2])
     whole = manifest.path.read_bytes()
     for cut in range(len(entries[0].text()) + 2, len(whole)):
@@ -420,7 +420,7 @@ def test_lines_are_added_after_one_that_was_cut_short(tmp_path: Path) -> None:
 
 
 def test_lines_of_another_folder_are_named_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    Manifest(folder).append([Entry(key=("other", "two-level", "Fast", 8, "mopt", "0" * 64), row="1" * 64)])
+    Manifest(folder).append([ManifestEntry(key=("other", "two-level", "Fast", 8, "mopt", "0" * 64), row="1" * 64)])
     with pytest.raises(CheckError, match=r"other, .* is lost"):
         check_folder(folder)
     assert _run(folder) == 0
@@ -431,9 +431,9 @@ def test_lines_of_another_folder_are_named_once(folder: Path, caplog: pytest.Log
 
 def test_what_another_sweep_adds_is_seen(tmp_path: Path) -> None:
     wanted = [point for _, _, point in points(spec_from(SPEC), first_grid(spec_from(SPEC)))][:2]
-    with Store(tmp_path) as first:
+    with SweepStore(tmp_path) as first:
         assert first.claim(wanted[0])
-        with Store(tmp_path) as second:
+        with SweepStore(tmp_path) as second:
             second.add(answers.answer_point(wanted[0]))
             second.add(answers.answer_point(wanted[1]))
             second.flush()

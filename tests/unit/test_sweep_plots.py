@@ -16,10 +16,13 @@ import numpy as np
 import pytest
 from sweep_frames import frame_of, row, rows_of
 
-from optmap.errors import InputError, UnknownNameError
-from optmap.gap import design_names, nest_designs, network_views, panels, pareto_front
-from optmap.problem import library
-from optmap.problem.network import network
+from optmap.answers.over_capacity.accelerator_designs import design_names, nest_designs
+from optmap.answers.over_capacity.curves import panels
+from optmap.answers.over_capacity.designs import pareto_front
+from optmap.answers.over_capacity.networks import network_views
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.files import library
+from optmap.files.network import network
 from optmap.report import (
     Album,
     album,

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from optmap.api import solve
+from optmap.base.errors import InputError
 from optmap.bounds import LowerBound
 from optmap.bounds.best import best
-from optmap.errors import InputError
-from optmap.problem import Capacity, Level, Machine, Semantics, Workload, matmul, two_level
-from optmap.problem.library import machine as library_machine
+from optmap.files.library import machine as library_machine
+from optmap.machines.machine import Level, Machine, two_level
 from optmap.sweeps import (
     COLUMNS,
     GridPoint,
@@ -32,6 +32,9 @@ from optmap.sweeps import (
     row_of,
     task_text,
 )
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
+from optmap.workloads.workload import Semantics, Workload
 
 SMALL = matmul(i=24, j=20, k=16, name="small")
 

@@ -8,21 +8,24 @@ from itertools import pairwise
 
 import pytest
 
-from optmap.sweeps import Refine, Value, middle, more_capacities
+from optmap.sweeps import MethodValue, Refine, middle, more_capacities
 
 FIRST = (256, 1024, 4096, 16384, 65536)
 Curve = Callable[[int], tuple[float | None, float | None]]
 
 
-def _refined(curve: Curve, refine: Refine, first: tuple[int, ...] = FIRST) -> dict[int, Value]:
+def _refined(curve: Curve, refine: Refine, first: tuple[int, ...] = FIRST) -> dict[int, MethodValue]:
     """All values after refining to the end."""
-    known: dict[int, dict[str, Value]] = {}
+    known: dict[int, dict[str, MethodValue]] = {}
     wanted = first
     while wanted:
         for capacity in wanted:
             assert capacity not in known
             found, bound = curve(capacity)
-            known[capacity] = {"mopt": Value(found=found, bound=bound), "bound": Value(found=None, bound=bound)}
+            known[capacity] = {
+                "mopt": MethodValue(found=found, bound=bound),
+                "bound": MethodValue(found=None, bound=bound),
+            }
         wanted = more_capacities(first, known, refine)
     return {capacity: values["mopt"] for capacity, values in known.items()}
 

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 import optmap
+from optmap.base.errors import InputError, OptmapError
 from optmap.cli import solving
-from optmap.errors import InputError, OptmapError
-from optmap.problem import Capacity, library
+from optmap.files import library
 from optmap.search import Answer, Question
 from optmap.sweeps import (
     AXIS_KEYS,
@@ -34,6 +34,7 @@ from optmap.sweeps import (
     spec_from,
 )
 from optmap.sweeps.plan import points
+from optmap.workloads.amounts import Capacity
 
 EXAMPLE = """
 workloads: ["C[i,j] += A[i,k]*B[k,j]"]

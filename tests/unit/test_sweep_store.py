@@ -13,26 +13,29 @@ import pyarrow.parquet as pq
 import pytest
 
 import optmap
-from optmap.errors import CheckError, InputError
-from optmap.problem import Capacity, library, matmul, two_level
+from optmap.base.errors import CheckError, InputError
+from optmap.files import library
+from optmap.machines.machine import two_level
 from optmap.sweeps import (
     COLUMNS,
     KEY,
     GridPoint,
     Options,
     PointAnswer,
-    Store,
     StoreError,
     StoreFullError,
+    SweepStore,
     answer_point,
     blank_row,
     document_path,
-    files,
     make_point,
     read_rows,
     store,
     write_atomic,
 )
+from optmap.sweeps.records import files
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
 
 SMALL = matmul(i=24, j=20, k=16, name="small")
 
@@ -53,7 +56,7 @@ def _points(count: int, method: str = "bound") -> list[GridPoint]:
 
 def _filled(folder: Path, count: int = 6) -> list[GridPoint]:
     points = _points(count)
-    with Store(folder) as made:
+    with SweepStore(folder) as made:
         for point in points:
             made.add(answer_point(point))
     return points
@@ -79,7 +82,7 @@ def test_rows_solutions_and_certificates_are_kept(tmp_path: Path) -> None:
         assert solution["workload"]["name"] == "small"
         proof = json.loads((tmp_path / "certificates" / certificate[:2] / f"{certificate}.json").read_text())
         assert proof["kind"] == "bound"
-    with Store(tmp_path) as again:
+    with SweepStore(tmp_path) as again:
         assert all(again.has(point) for point in points)
         assert not again.has(_points(7)[-1])
 
@@ -91,14 +94,14 @@ def test_rows_of_another_version_are_refused(tmp_path: Path, version: str) -> No
     pq.write_table(pq.read_table(part).replace_schema_metadata({"schema": version}), part)
     with pytest.raises(InputError, match=rf"rows are {version}.*run the sweep again"):
         optmap.read_sweep(tmp_path)
-    with pytest.raises(InputError, match="into another directory"), Store(tmp_path):
+    with pytest.raises(InputError, match="into another directory"), SweepStore(tmp_path):
         pass
     assert len(_parts(tmp_path)) == 1
     assert not (tmp_path / "damaged").exists()
 
 
 def test_a_row_leads_to_its_mapping(tmp_path: Path) -> None:
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         for method in ("bound", "mopt", "iooub"):
             for point in _points(2, method):
                 made.add(answer_point(point))
@@ -153,12 +156,12 @@ def test_whole_numbers_beyond_floats_and_64_bits_are_kept(tmp_path: Path) -> Non
     answer = answer_point(_points(1, "mopt")[0])
     first = replace(answer.row, operations=2**53 + 1, traffic_words=2**63 - 1, compulsory_words=2**53 + 1)
     second = replace(first, workload="other", traffic_words=10**38 - 1, input_hash="1" * 64)
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         made.add_row(first)
     frame = optmap.read_sweep(tmp_path)
     assert str(frame["traffic_words"].dtype) == "Int64"
     assert frame["traffic_words"][0] == 2**63 - 1
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         made.add_row(second)
     frame = optmap.read_sweep(tmp_path)
     assert list(frame["traffic_words"]) == [10**38 - 1, 2**63 - 1]
@@ -175,7 +178,7 @@ def test_a_lost_solution_is_made_again(tmp_path: Path) -> None:
     points = _filled(tmp_path)
     name = points[2].input_hash
     (tmp_path / "solutions" / name[:2] / f"{name}.json").unlink()
-    with Store(tmp_path) as again:
+    with SweepStore(tmp_path) as again:
         assert [again.has(point) for point in points] == [True, True, False, True, True, True]
 
 
@@ -183,7 +186,7 @@ def test_a_lost_solution_is_made_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["half", "empty", "smear", "garbage"])
 def test_a_damaged_part_costs_its_points_and_is_put_aside(tmp_path: Path, damage: str) -> None:
     points = _points(5)
-    made = Store(tmp_path)
+    made = SweepStore(tmp_path)
     with made:
         for point in points:
             made.add(answer_point(point))
@@ -196,7 +199,7 @@ def test_a_damaged_part_costs_its_points_and_is_put_aside(tmp_path: Path, damage
         smeared = data[:middle] + bytes(byte ^ 0x55 for byte in data[middle : middle + 200]) + data[middle + 200 :]
         contents = {"half": data[: len(data) // 2], "empty": b"", "smear": smeared, "garbage": b"PAR1" + bytes(50)}
         victim.write_bytes(contents[damage])
-    with Store(tmp_path) as again:
+    with SweepStore(tmp_path) as again:
         assert [point.input_hash for point in points if not again.has(point)] == lost
         for point in points:
             if not again.has(point):
@@ -208,7 +211,7 @@ def test_a_damaged_part_costs_its_points_and_is_put_aside(tmp_path: Path, damage
 @pytest.mark.usefixtures("_one_row_per_part")
 def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     points = _points(6)
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         for point in points[:4]:
             made.add(answer_point(point))
     before = read_rows(tmp_path)
@@ -219,17 +222,17 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(tmp_path: Path, monkey
     with monkeypatch.context() as patched:
         patched.setattr(files, "_write", full)
         with pytest.raises(StoreFullError, match="No space left"):
-            Store(tmp_path)
+            SweepStore(tmp_path)
 
     def fill_up() -> None:
-        with Store(tmp_path) as made:
+        with SweepStore(tmp_path) as made:
             made.add(answer_point(points[4]))
             patched.setattr(files, "_write", full)
             made.add(answer_point(points[5]))
 
     with monkeypatch.context() as patched, pytest.raises(StoreFullError, match="run the same command again"):
         fill_up()
-    with Store(tmp_path) as again:
+    with SweepStore(tmp_path) as again:
         assert [again.has(point) for point in points] == [True] * 5 + [False]
     assert read_rows(tmp_path).slice(0, 4).equals(before)
     assert not list(tmp_path.rglob(".tmp-*"))
@@ -238,9 +241,9 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(tmp_path: Path, monkey
 def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="choose another directory"):
-        Store(tmp_path / "file")
+        SweepStore(tmp_path / "file")
     with pytest.raises(StoreError, match="choose another directory"):
-        Store(tmp_path / "file" / "inside")
+        SweepStore(tmp_path / "file" / "inside")
     with pytest.raises(InputError, match="no sweep here"):
         optmap.read_sweep(tmp_path)
 
@@ -262,7 +265,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 
 def test_two_at_work_do_not_disturb_each_other(tmp_path: Path) -> None:
     points = _points(6)
-    first, second = Store(tmp_path), Store(tmp_path)
+    first, second = SweepStore(tmp_path), SweepStore(tmp_path)
     with second:
         with first:
             for point in points[:4]:
@@ -281,7 +284,7 @@ def test_two_at_work_do_not_disturb_each_other(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_one_row_per_part")
 def test_many_parts_become_few_while_a_sweep_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "PARTS_KEPT", 4)
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         for number, point in enumerate(_points(15)):
             made.add(answer_point(point))
             assert len(_parts(tmp_path)) < 4
@@ -291,14 +294,14 @@ def test_many_parts_become_few_while_a_sweep_runs(tmp_path: Path, monkeypatch: p
 def test_an_answer_replaces_a_failure_but_not_the_reverse(tmp_path: Path) -> None:
     (point,) = _points(1)
     failed = PointAnswer(row=blank_row(point, stop="crash", error="its process was ended by SIGSEGV"))
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         made.add(failed)
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         assert made.stored(point) == ("crash", None)
         assert made.stored(point, retry=True) is None
         assert not made.has_answer(point)
         made.add(answer_point(point))
-    with Store(tmp_path) as made:
+    with SweepStore(tmp_path) as made:
         made.add(failed)
     assert read_rows(tmp_path)["stop"].to_pylist() == ["optimal"]
 
@@ -308,7 +311,7 @@ def test_the_same_inputs_under_another_name_are_found(tmp_path: Path) -> None:
     other = make_point(
         replace(SMALL, name="twin"), points[1].machine, level="Fast", method="bound", options=Options(), seed=0
     )
-    with Store(tmp_path) as again:
+    with SweepStore(tmp_path) as again:
         assert not again.has(other)
         assert again.has_answer(other)
         rows = again.same_inputs([other])

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 
-from optmap.errors import InputError
-from optmap.problem import CapacityRule, conv2d, matmul, parse_workload
+from optmap.base.errors import InputError
+from optmap.machines.machine import CapacityRule
 from optmap.symbolic import (
     classes_document,
     derive_latex,
@@ -25,6 +25,8 @@ from optmap.symbolic import (
     tile,
 )
 from optmap.symbolic.traffic import traffic
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "derive"
 MATMUL = matmul(i=2000, j=1500, k=1500)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import loop_orders, workloads
 
-from optmap.errors import InputError
-from optmap.problem import Axis, Semantics, TensorAccess, conv2d, matmul, overlaps, parse_workload, safe_working_set
+from optmap.base.errors import InputError
+from optmap.mappings.reuse import safe_working_set
 from optmap.symbolic import (
     axis_run,
     axis_values,
@@ -26,6 +26,11 @@ from optmap.symbolic import (
 )
 from optmap.symbolic.footprint import footprint
 from optmap.symbolic.traffic import traffic
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.axes import overlaps
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 CNN = conv2d(n=2, k=8, c=8, h=8, w=8, r=3, s=3)
 N = {d: extent(d) for d in "nkcrshwij"}
@@ -144,7 +149,7 @@ def test_a_level_that_does_not_exist_is_refused():
     st.data(),
 )
 def test_footprint_expressions_count_the_values(terms, data):
-    axis = Axis(terms=tuple((f"d{i}", c) for i, (c, _) in enumerate(terms)), offset=data.draw(st.integers(0, 3)))
+    axis = Subscript(terms=tuple((f"d{i}", c) for i, (c, _) in enumerate(terms)), offset=data.draw(st.integers(0, 3)))
     tile_of = {f"d{i}": n for i, (_, n) in enumerate(terms)}
     values = {
         sum(c * x for (c, _), x in zip(terms, point, strict=True)) for point in product(*(range(n) for _, n in terms))
@@ -155,14 +160,14 @@ def test_footprint_expressions_count_the_values(terms, data):
 
 
 def test_the_minimum_of_product_and_dense_count_is_not_the_footprint():
-    axis = Axis(terms=(("x", 2), ("y", 3)))
+    axis = Subscript(terms=(("x", 2), ("y", 3)))
     at = {"x": sympy.Integer(2), "y": sympy.Integer(1)}
     assert axis_values(axis, at) == 2
     assert 2 * (2 - 1) + 3 * (1 - 1) - (2 - 1) * (3 - 1) + 1 == 1
 
 
 def test_three_dims_stay_exact():
-    axis = Axis(terms=(("x", 2), ("y", 1), ("z", 3)))
+    axis = Subscript(terms=(("x", 2), ("y", 1), ("z", 3)))
     value = axis_values(axis, {d: tile(d) for d in "xyz"})
     assert isinstance(value, distinct)
     assert value.subs({tile("x"): 2, tile("y"): 1, tile("z"): 2}) == 4
@@ -228,7 +233,7 @@ def test_traffic_equals_a_literal_walk_of_divisible_tiles(data):
 def test_one_run_of_a_loop_counts_neighbours_not_the_union():
     gaps = 0
     for m, n, a, b, trips in product(range(1, 5), range(1, 5), range(1, 5), range(1, 5), (1, 2, 4)):
-        axis = Axis(terms=(("x", m), ("y", n)))
+        axis = Subscript(terms=(("x", m), ("y", n)))
         counted = axis_run(axis, "x", {"x": sympy.Integer(a), "y": sympy.Integer(b)}, sympy.Integer(trips))
         problem, size = {"x": a * trips, "y": b}, {"x": a, "y": b}
         assert counted == walk(TensorAccess(name="A", axes=(axis,)), ("y", "x"), problem, size)
@@ -251,7 +256,7 @@ def test_a_dim_in_two_subscripts_shares_only_what_both_share():
 
 
 def test_gaps_make_the_union_too_small():
-    axis = Axis(terms=(("p", 3), ("q", 1)))
+    axis = Subscript(terms=(("p", 3), ("q", 1)))
     tile_of = {"p": sympy.Integer(4), "q": sympy.Integer(1)}
     union = axis_values(axis, {**tile_of, "q": sympy.Integer(6)})
     assert union == 15

@@ -42,7 +42,11 @@ from optmap.bounds import (
 )
 from optmap.bounds.best import best, certified
 from optmap.checker import RefusedError, check_document
-from optmap.problem import Semantics, Workload, conv2d, convolution_form, library, parse_workload
+from optmap.files import library
+from optmap.workloads.builders import conv2d
+from optmap.workloads.forms import convolution_form
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 
 FORMS = (
     "O[k,x] += I[c,{}*x+{}*r] * F[k,c,r]",
@@ -165,7 +169,7 @@ def test_the_sets_see_a_weight_that_is_too_large(monkeypatch: pytest.MonkeyPatch
     weights = {(): 100, (2,): 100}
     weight = inside @ np.array([weights[shape] for shape in sets.shapes])
     assert (weight <= sets.allowed((chosen, weights))[units]).all()
-    monkeypatch.setattr("optmap.bounds.tap_classes.class_kappa", lambda *_: Fraction(9, 10))
+    monkeypatch.setattr("optmap.bounds.windows.tap_classes.class_kappa", lambda *_: Fraction(9, 10))
     assert (weight > sets.allowed((chosen, weights))[units]).any()
 
 

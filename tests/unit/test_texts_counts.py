@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import optmap as package
-from optmap.errors import InfeasibleError, InputError
-from optmap.texts import several
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.texts import several
 
 ONES = re.compile(r"(?<![\d.,/-])1 (\w+ )?(words|cores|classes|permutations|layers|rows|points|evaluations|times)\b")
 

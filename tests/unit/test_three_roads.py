@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from optmap.problem import Capacity, CapacityRule, Level, Machine, library, matmul
+from optmap.files import library
+from optmap.machines.machine import CapacityRule, Level, Machine
 from optmap.programs import minmax_level_program, minmax_program
 from optmap.programs.tile import TileLevel
 from optmap.search import Setting
 from optmap.search.relax.tree import relax
 from optmap.solvers import Stop, solve
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
 
 BALANCED = library.machine("balanced")
 NARROW = Machine(

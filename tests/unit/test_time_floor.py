@@ -13,10 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optmap import api
+from optmap.base.errors import InputError
 from optmap.checker import check_document
-from optmap.errors import InputError
-from optmap.evaluate import Caches, Running, floor_cycles, predict
-from optmap.problem import Bandwidth, Core, Level, Machine, Semantics, Workload, parse_workload
+from optmap.count.timing.floor import Running, floor_cycles
+from optmap.count.timing.predict import predict
+from optmap.count.timing.results import Caches
+from optmap.machines.core import Core
+from optmap.machines.machine import Level, Machine
+from optmap.workloads.amounts import Bandwidth
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics, Workload
 from tests.strategies import mappings
 
 TINY = Core(vector_bytes=4, registers=64, fma_ports=1, fma_latency=1, load_ports=1)

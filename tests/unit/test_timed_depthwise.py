@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 from host_machines import AVX2, AVX512
 
-from optmap.problem import (
-    ActivationLayout,
-    CodeOptions,
-    Machine,
-    depthwise_block,
-    kernel_roles,
-    lines_per_set,
-    workload_of,
-)
+from optmap.files.inputs import workload_of
+from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.kernels.depthwise_blocks import depthwise_block, lines_per_set
+from optmap.kernels.kernel_roles import kernel_roles
+from optmap.machines.machine import Machine
 from optmap.search import ranked
 
 

@@ -17,30 +17,28 @@ from hypothesis import strategies as st
 from timed_attack_cases import HOSTS, attack, attack_words, document_of, nest_of
 
 import optmap
+from optmap.answers.documents.recount import walk_keeping
+from optmap.answers.documents.solution import solution_from
+from optmap.answers.proofs.beside import with_bound
+from optmap.answers.side_by_side.comparison import comparison_row
+from optmap.base.errors import ContradictionError, InfeasibleError, InputError
+from optmap.base.texts import number
 from optmap.checker import RefusedError, check_document
-from optmap.checker.kept import Part
-from optmap.checker.tools import digest
+from optmap.checker.core.tools import digest
+from optmap.checker.tiles.kept import KeptNestPart
 from optmap.cli import main
-from optmap.errors import ContradictionError, InfeasibleError, InputError
-from optmap.evaluate import Running, floor_cycles, kernel_cycles, predict
-from optmap.evaluate.tally import Budget
-from optmap.evaluate.timing import keeping
-from optmap.gap import solution_from, walk_keeping, with_bound
-from optmap.gap.comparison import comparison_row
-from optmap.problem import (
-    Bandwidth,
-    Capacity,
-    Core,
-    Fields,
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    matmul,
-    parse_workload,
-)
-from optmap.texts import number
+from optmap.count.tally import Budget
+from optmap.count.timing import keeping
+from optmap.count.timing.floor import Running, floor_cycles
+from optmap.count.timing.kernel import kernel_cycles
+from optmap.count.timing.predict import predict
+from optmap.files.fields import Fields
+from optmap.machines.core import Core
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.amounts import Bandwidth, Capacity
+from optmap.workloads.builders import matmul
+from optmap.workloads.parser import parse_workload
 
 DETECTED = HOSTS["detected"]
 DATA = Path(__file__).parents[1] / "data" / "hosts"
@@ -78,7 +76,7 @@ def test_what_children_side_by_side_begin_is_begun_once() -> None:
     assert found.traffic(workload)[0] == expected == (15, 28)
     walked = walk_keeping(workload, ("L0", "memory"), found, Budget(10**6))
     assert (walked[0].loads_words, walked[0].stores_words) == expected
-    part = Part(document_of(workload, machine, mapping, 0, found), nest_of(workload, machine, mapping), 0)
+    part = KeptNestPart(document_of(workload, machine, mapping, 0, found), nest_of(workload, machine, mapping), 0)
     assert part.moved()[0] == expected
 
 

@@ -11,23 +11,18 @@ from cases import some
 from host_machines import CORE, level
 
 import optmap
+from optmap.base.errors import InputError
 from optmap.cli import main
-from optmap.errors import InputError
-from optmap.evaluate import predict
+from optmap.count.timing.predict import predict
+from optmap.files.inputs import workload_of
+from optmap.kernels.kernel_roles import kernel_roles, register_shape, taken_dims
+from optmap.machines.core import Microkernel
+from optmap.machines.machine import Machine
 from optmap.native import emit_code
-from optmap.problem import (
-    Bandwidth,
-    Machine,
-    Microkernel,
-    conv2d,
-    kernel_roles,
-    matmul,
-    parse_workload,
-    register_shape,
-    taken_dims,
-    workload_of,
-)
 from optmap.search import even_cuts_up_to, order_of, ranked
+from optmap.workloads.amounts import Bandwidth
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
 
 AVX512 = Machine(
     name="avx512",

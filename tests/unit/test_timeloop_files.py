@@ -13,14 +13,18 @@ import pytest
 from hypothesis import assume, given, settings
 from spatial_strategies import WALKED, spatial_cases
 
-from optmap.errors import InputError
-from optmap.evaluate import broken_rules, count_nest
+from optmap.base.errors import InputError
+from optmap.count.meshes.count import count_nest
+from optmap.count.meshes.rules import broken_rules
+from optmap.files import library
 from optmap.interchange import read_timeloop, timeloop_files
-from optmap.problem import Capacity, Level, Machine, Partition, library, matmul
-from optmap.problem.accelerator import Keep, Ports, Prices, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import MemoryNest, Nest
+from optmap.machines.accelerator import KeepRule, Ports, Prices, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Level, Machine, Partition
+from optmap.mappings.nest import MemoryNest, Nest
 from optmap.search import random_nests
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import matmul
 
 PROBLEM = """
 problem:
@@ -186,7 +190,7 @@ architecture:
     assert [memory.rooms[0].capacity for memory in fabric.memories[:3]] == [128, 32, 64]
     allowed = [dim for dim, free in zip(fabric.dims, fabric.memories[3].x.allowed, strict=True) if free]
     assert allowed == ["C", "K"]
-    assert fabric.memories[2].keeps == (Keep.REFUSED, Keep.REFUSED, Keep.KEPT)
+    assert fabric.memories[2].keeps == (KeepRule.REFUSED, KeepRule.REFUSED, KeepRule.KEPT)
     unequal = text.replace("!Component {name: W,", "!Component {name: W, spatial: {meshX: 2},")
     assert "branches have different numbers" in refused(PROBLEM, unequal)
     assert "!Komponent is not known" in refused(PROBLEM, text.replace("!Component {name: mac", "!Komponent {name: mac"))
@@ -215,7 +219,7 @@ def test_a_machine_has_the_numbers_of_the_architecture() -> None:
     assert (memory.block, memory.read_rate, memory.write_rate, buffer.read_rate) == (4, 4, 2, None)
     assert memory.prices == Prices(read=Fraction(201, 2), fill=Fraction(101), update=Fraction(102))
     assert buffer.prices == Prices(read=Fraction(13, 2), fill=Fraction(7), update=Fraction(7))
-    assert registers.keeps == (Keep.FREE,) * 3  # nothing is demanded: mappings decide
+    assert registers.keeps == (KeepRule.FREE,) * 3  # nothing is demanded: mappings decide
 
 
 def test_a_mapping_is_the_nest_that_it_says() -> None:
@@ -248,7 +252,7 @@ mapspace_constraints:
     assert [rule.text for rule in buffer.y.rules] == ["Buffer, axis y: P<=4"]
     assert [rule.text for rule in registers.rules] == ["Registers: C=1"]
     assert registers.order == (None, (fabric.dims.index("P"),), (fabric.dims.index("R"),))
-    assert registers.keeps == (Keep.FREE, Keep.KEPT, Keep.REFUSED)
+    assert registers.keeps == (KeepRule.FREE, KeepRule.KEPT, KeepRule.REFUSED)
 
 
 def same_counts(fabric: Fabric, nest: Nest) -> None:
@@ -482,13 +486,13 @@ def test_orders_of_children_survive() -> None:
 def test_what_the_outermost_memory_leaves_open_is_as_the_mapping_has_it() -> None:
     machine = library.machine("eyeriss_like")
     assert machine.outermost is not None
-    open_ = replace(machine.outermost, keeps=(("output", Keep.FREE), ("inputs", Keep.FREE)))
+    open_ = replace(machine.outermost, keeps=(("output", KeepRule.FREE), ("inputs", KeepRule.FREE)))
     inner = machine.levels[1].store
     assert inner is not None
     level = replace(machine.levels[1], store=replace(inner, keeps=()))
     changed = replace(machine, levels=(machine.levels[0], level), outermost=open_)
     fabric = fabric_of(matmul(i=4, j=4, k=4), changed)
-    assert fabric.memories[-1].keeps == (Keep.FREE,) * 3
+    assert fabric.memories[-1].keeps == (KeepRule.FREE,) * 3
     kept = set()
     for nest in (random_nests(fabric, 64, np.random.default_rng(1)).nest(number) for number in range(64)):
         if broken_rules(nest, fabric):

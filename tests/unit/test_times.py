@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import optmap
-from optmap import values
-from optmap.errors import InputError
+from optmap.base import values
+from optmap.base.errors import InputError
 from optmap.sweeps import spec_from
 
 PROBLEM: dict[str, Any] = {"workload": "C[i,j] += A[i,k]*B[k,j]", "extents": "i=4,j=4,k=4"}

@@ -13,29 +13,22 @@ from host_machines import CORE, level
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optmap.errors import InputError
-from optmap.evaluate import Caches, exact_traffic, kernel_cycles, predict
-from optmap.evaluate.timing.bodies import bodies
+from optmap.base.errors import InputError
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.timing.bodies import bodies
+from optmap.count.timing.kernel import kernel_cycles
+from optmap.count.timing.predict import predict
+from optmap.count.timing.results import Caches
+from optmap.files.inputs import workload_of
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
+from optmap.kernels.kernel_roles import KernelKind, is_one_wide, kernel_parts, kernel_roles
+from optmap.machines.core import Core
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import emit_code
-from optmap.problem import (
-    ActivationLayout,
-    Bandwidth,
-    CodeOptions,
-    Core,
-    KernelKind,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    StoreKind,
-    WeightPacking,
-    Workload,
-    is_one_wide,
-    kernel_parts,
-    kernel_roles,
-    parse_workload,
-    workload_of,
-)
+from optmap.workloads.amounts import Bandwidth
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 from tests.strategies import mappings
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optmap.errors import CheckError, InputError, SolverUnavailableError
+from optmap.base.errors import CheckError, InputError, SolverUnavailableError
 from optmap.native import build_library, build_program, examine_compiler, find_compiler, load_library
 
 SOURCE = "int three(void);\nint three(void) { return 3; }\n"

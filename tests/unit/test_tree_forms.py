@@ -10,10 +10,18 @@ from hypothesis import strategies as st
 from mapping_trees import moved, scratchpads, tree_of
 from strategies import machines, mappings, workloads
 
-from optmap.evaluate import evaluate_cost, exact_traffic, walk_tree
-from optmap.mapping import Loop, MappingTree, boxes_of, levels_of, path_of
-from optmap.problem import Held, LevelMapping, Mapping, Piece, Semantics, parse_workload
-from optmap.problem.nest import mapping_of
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.trees.walk import walk_tree
+from optmap.mappings.forms import boxes_of, levels_of, path_of
+from optmap.mappings.held import Held
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.nest import mapping_of
+from optmap.mappings.nodes import Loop
+from optmap.mappings.pieces import Piece
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 
 @st.composite

@@ -8,10 +8,11 @@ from mapping_trees import moved, occupied, scratchpads, tree_of, walked
 from random_trees import random_tree
 from tree_memory import RefusedError, Run
 
-from optmap.errors import TreeError
-from optmap.evaluate import walk_tree
-from optmap.mapping import Keep, Sequence
-from optmap.problem import Semantics, parse_workload
+from optmap.base.errors import TreeError
+from optmap.count.trees.walk import walk_tree
+from optmap.mappings.nodes import Keep, Sequence
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 INVALID = ("incomplete", "lost", "not done")
 

@@ -13,8 +13,8 @@ import pytest
 from matplotlib.patches import Rectangle
 
 import optmap
-from optmap.errors import InputError
-from optmap.report.trees import tree_lines
+from optmap.base.errors import InputError
+from optmap.report.answers.trees import tree_lines
 
 FUSED = {
     "workload": {

@@ -3,9 +3,9 @@
 import pytest
 from mapping_trees import REFERENCE, reference_tree
 
-from optmap.errors import LimitError, TreeError
-from optmap.evaluate import walk_tree
-from optmap.mapping import tree_document
+from optmap.base.errors import LimitError, TreeError
+from optmap.count.trees.walk import walk_tree
+from optmap.files.trees import tree_document
 
 
 @pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: case["name"])

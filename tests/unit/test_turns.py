@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.native import in_turns, pinned
 
 

@@ -8,9 +8,10 @@ import pytest
 from cases import some
 
 import optmap
-from optmap.clock import Clock
-from optmap.errors import InputError, UnknownNameError
-from optmap.problem import Capacity, CapacityRule, Level, Machine, Semantics, conv2d, library, matmul, parse_workload
+from optmap.base.clock import Clock
+from optmap.base.errors import InputError, UnknownNameError
+from optmap.files import library
+from optmap.machines.machine import CapacityRule, Level, Machine
 from optmap.programs import EpigraphRow, GeometricProgram, monomial, tidy
 from optmap.programs.geometric_model import geometric_model
 from optmap.search import Bounder, Setting, cross_check, program_of, relaxation_report, solve_described
@@ -19,6 +20,10 @@ from optmap.search.relax.tree import relax
 from optmap.solvers import from_pyomo
 from optmap.solvers.batch import solve_posynomial
 from optmap.sweeps import Options, answer_point, make_point, read_task, task_text
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 TWO_LEVELS = Machine(
     name="two",

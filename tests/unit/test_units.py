@@ -13,35 +13,28 @@ from hypothesis import strategies as st
 from sweep_frames import frame_of, rows_of
 
 import optmap
+from optmap.answers.documents.solution import solution_document
+from optmap.answers.over_capacity.curves import panels, summed
+from optmap.answers.over_capacity.designs import pareto_designs
+from optmap.answers.over_capacity.networks import layer_shares, network_views
+from optmap.base.errors import InputError
+from optmap.base.writing import to_json
 from optmap.bounds import digest
 from optmap.checker import RefusedError, check_document
-from optmap.errors import InputError
-from optmap.evaluate import evaluate_cost, exact_traffic
-from optmap.gap import layer_shares, network_views, panels, pareto_designs, solution_document, summed
-from optmap.problem import (
-    Bandwidth,
-    Capacity,
-    Fields,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Network,
-    element_bits,
-    library,
-    machine_document,
-    machine_from,
-    matmul,
-    parse_bandwidth,
-    parse_clock,
-    parse_workload,
-    read_workload,
-    two_level,
-    workload_document,
-    workload_from,
-)
+from optmap.count.levels.cost import evaluate_cost
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.files import library
+from optmap.files.fields import Fields
+from optmap.files.machines import machine_document, machine_from
+from optmap.files.network import Network
+from optmap.files.workloads import read_workload, workload_document, workload_from
+from optmap.machines.machine import Level, Machine, two_level
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.report import machine_table, network_document, network_table, workload_table
-from optmap.writing import to_json
+from optmap.workloads.amounts import Bandwidth, Capacity
+from optmap.workloads.builders import matmul
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import element_bits, parse_bandwidth, parse_clock
 
 MIXED = {"C": 4, "A": 1, "B": 1}
 PHYSICAL = Machine(

@@ -9,11 +9,14 @@ import pytest
 from host_machines import AVX2, AVX512, HOSTS
 
 import optmap
-from optmap.errors import CheckError, InputError, LimitError
-from optmap.evaluate import predict
+from optmap.base.errors import CheckError, InputError, LimitError
+from optmap.count.timing.predict import predict
+from optmap.files.inputs import workload_of
+from optmap.kernels.code_options import CodeOptions
+from optmap.kernels.kernel_roles import KernelKind, kernel_roles, register_shape
 from optmap.loop_orders import dataflow_classes
 from optmap.native import (
-    Sample,
+    ValidatedMapping,
     build_samples,
     emit_samples,
     rank_layer,
@@ -21,19 +24,10 @@ from optmap.native import (
     register_tiles,
     sample_mappings,
 )
-from optmap.problem import (
-    Capacity,
-    CodeOptions,
-    KernelKind,
-    Semantics,
-    conv2d,
-    kernel_roles,
-    matmul,
-    mttkrp,
-    register_shape,
-    workload_of,
-)
-from optmap.search.sizes import even_cuts
+from optmap.search.space.sizes import even_cuts
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul, mttkrp
+from optmap.workloads.workload import Semantics
 
 SMALL = conv2d(k=40, c=5, h=6, w=7, r=3, s=3, semantics=Semantics.ASSIGN).with_padding("implicit")
 
@@ -97,7 +91,7 @@ def test_what_cannot_be_sampled_is_said():
 def test_ranks_of_a_layer_are_those_of_its_samples():
     drawn = sample_mappings(SMALL, AVX2, 6)
     samples = [
-        Sample(mapping=mapping, kernel=KernelKind.OUTER_PRODUCT, prediction=predict(SMALL, AVX2, mapping))
+        ValidatedMapping(mapping=mapping, kernel=KernelKind.OUTER_PRODUCT, prediction=predict(SMALL, AVX2, mapping))
         for mapping in drawn
     ]
     agreed = [replace(sample, seconds=sample.prediction.seconds) for sample in samples]

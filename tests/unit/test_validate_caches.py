@@ -13,10 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import mappings, workloads
 
-from optmap.errors import InputError
-from optmap.evaluate import exact_traffic, simulate
-from optmap.native import Geometry, Layout, buffers_of, geometry_of, replay_lines, simulate_caches
-from optmap.problem import Capacity, Level, LevelKind, LevelMapping, Machine, Mapping, Semantics, conv2d, matmul
+from optmap.base.errors import InputError
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.reference.simulate import simulate
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.native import Geometry, TensorLayout, buffers_of, geometry_of, replay_lines, simulate_caches
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul
+from optmap.workloads.workload import Semantics
 
 
 class Chain:
@@ -112,7 +117,7 @@ def cached(words, **more):
 def plain(workload):
     return buffers_of(
         workload,
-        tuple(Layout.plain(len(t.axes)) for t in workload.tensors),
+        tuple(TensorLayout.plain(len(t.axes)) for t in workload.tensors),
         tuple(False for _ in workload.tensors),
     )
 
@@ -175,8 +180,11 @@ def literal_lines(tensor, buffer, base, box, line_bytes):
     return sorted(lines)
 
 
-LAYOUTS = (Layout(order=((0, 1), (2, 1), (3, 1), (1, 1))), Layout(order=((0, 1), (1, 2), (2, 1), (3, 1), (1, 1))))
-PACKED = Layout(order=((0, 4), (2, 1), (3, 1), (1, 1), (0, 1)))
+LAYOUTS = (
+    TensorLayout(order=((0, 1), (2, 1), (3, 1), (1, 1))),
+    TensorLayout(order=((0, 1), (1, 2), (2, 1), (3, 1), (1, 1))),
+)
+PACKED = TensorLayout(order=((0, 4), (2, 1), (3, 1), (1, 1), (0, 1)))
 
 
 @settings(max_examples=cases(40, 400))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.native import crossed_loss, kendall, polished, spearman, top_loss
 
 

@@ -9,19 +9,14 @@ from typing import Any
 import pytest
 
 from optmap import api
-from optmap.errors import InputError
-from optmap.problem import (
-    Capacity,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    Microkernel,
-    Partition,
-    library,
-    parse_workload,
-)
-from optmap.values import one_line, whole_number
+from optmap.base.errors import InputError
+from optmap.base.values import one_line, whole_number
+from optmap.files import library
+from optmap.machines.core import Microkernel
+from optmap.machines.machine import Level, Machine, Partition
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 MATMUL = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 8, "j": 8, "k": 8})
 

@@ -13,10 +13,12 @@ import pytest
 from host_machines import AVX512
 
 import optmap
-from optmap.errors import CheckError, InputError, UnknownNameError
-from optmap.problem import Bandwidth, Capacity, Level, LevelKind, Machine, Partition, matmul
+from optmap.base.errors import CheckError, InputError, UnknownNameError
+from optmap.machines.machine import Level, LevelKind, Machine, Partition
 from optmap.report import loop_nest
 from optmap.sweeps import read_spec
+from optmap.workloads.amounts import Bandwidth, Capacity
+from optmap.workloads.builders import matmul
 
 PRODUCT = matmul(i=12, j=10, k=8)
 RECORDS = Path(__file__).parents[1] / "data" / "timeloop_conformance.json"
@@ -67,8 +69,8 @@ def test_every_verb_of_the_shell_is_there():
 
 
 def test_evaluate_is_a_verb_and_a_package_whatever_comes_first():
-    for first in ("import optmap.evaluate.cost", "import optmap", "from optmap import evaluate"):
-        code = f"import optmap; {first}; print(callable(optmap.evaluate), optmap.evaluate.simulate.__name__)"
+    for first in ("import optmap.count.levels.cost", "import optmap", "from optmap import evaluate"):
+        code = f"import optmap; {first}; print(callable(optmap.evaluate), optmap.count.reference.simulate.__name__)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout == "True simulate\n"
 

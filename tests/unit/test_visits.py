@@ -15,7 +15,8 @@ from roles_attack import attack, refusal, visited_workload
 
 from optmap.bounds import taps_met, visits_proofs
 from optmap.bounds.best import best, certified
-from optmap.problem import library, parse_workload
+from optmap.files import library
+from optmap.workloads.parser import parse_workload
 
 
 def test_no_schedule_loads_less() -> None:
@@ -86,7 +87,7 @@ def test_taps_are_met_as_counted_one_by_one() -> None:
 def test_a_filter_that_does_not_fit_by_little_sends_a_pass_over_the_input() -> None:
     found = best(library.workload("yolo9000/Y4"), 65536)
     assert found.loads_words == 4_704_238
-    assert "optmap/bounds/visits.py" in found.expression
+    assert "optmap/bounds/passing/visits.py" in found.expression
     assert visits_proofs(library.workload("resnet18/R6"), 65536)[0].loads_words == 394_864
 
 

@@ -9,25 +9,22 @@ from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optmap.evaluate import exact_traffic, windows
-from optmap.evaluate.windows import Window, windowed
-from optmap.problem import (
-    Axis,
-    Level,
-    LevelMapping,
-    Machine,
-    Mapping,
-    parse_capacity,
-    parse_workload,
-    shared_values,
-)
-from optmap.problem.grid import Grid
+from optmap.count.levels import windows
+from optmap.count.levels.whole_nest import exact_traffic
+from optmap.count.levels.windows import SharedWindow, windowed
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.grid import Grid
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads.access import Subscript
+from optmap.workloads.halo import shared_values
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.sizes import parse_capacity
 
 ROWS = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 5)), max_size=4)
 SMALL = st.integers(1, 6)
 
 
-def literal(axis: Axis, tile: tuple[tuple[int, ...], ...], starts: tuple[int, ...]) -> int:
+def literal(axis: Subscript, tile: tuple[tuple[int, ...], ...], starts: tuple[int, ...]) -> int:
     """Values in common at one place."""
     coefficients = tuple(c for _, c in axis.terms)
     real = None
@@ -77,13 +74,13 @@ def test_windows_over_a_grid_are_the_sum_over_its_places(data: st.DataObject) ->
         terms = tuple((d, data.draw(st.integers(1, 4))) for d in dims)
         low = data.draw(st.integers(0, 40))
         real = data.draw(st.sampled_from([None, (low, low + data.draw(st.integers(0, 40)))]))
-        axes.append(Axis(terms=terms, offset=data.draw(st.integers(0, 5)), real=real))
+        axes.append(Subscript(terms=terms, offset=data.draw(st.integers(0, 5)), real=real))
         tiles.append((sizes, olds, shifts))
     firsts = tuple(data.draw(st.integers(0, 9)) for _ in dims)
     rows = [(data.draw(st.sampled_from(range(len(dims)))), *row) for row in data.draw(ROWS)]
     steps = [tuple(step if at == d else 0 for d in range(len(dims))) for at, step, _ in rows]
     counts = tuple(times for *_, times in rows)
-    made = [Window.of(axis, tile, firsts, steps) for axis, tile in zip(axes, tiles, strict=True)]
+    made = [SharedWindow.of(axis, tile, firsts, steps) for axis, tile in zip(axes, tiles, strict=True)]
     expected = 0
     for taken in product(*(range(times) for times in counts)):
         moved = [sum(n * step[d] for n, step in zip(taken, steps, strict=True)) for d in range(len(dims))]
@@ -109,8 +106,8 @@ def test_the_work_of_padding_does_not_grow_with_the_extent(
 ) -> None:
     """Tiles were looked at one by one: minutes at a million."""
     looked: list[int] = []
-    usual = Window.value
-    monkeypatch.setattr(Window, "value", lambda window: looked.append(1) or usual(window))
+    usual = SharedWindow.value
+    monkeypatch.setattr(SharedWindow, "value", lambda window: looked.append(1) or usual(window))
     levels = tuple(Level(name=f"L{i}", capacity=parse_capacity(f"{10 ** (i + 6)}w")) for i in range(3))
     machine = Machine(name="m", levels=levels, memory="M")
     spent = []

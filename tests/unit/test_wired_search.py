@@ -14,18 +14,22 @@ from spatial_brute_force import best_of_all, tiny_fabric
 from spatial_strategies import WALKED
 
 import optmap
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import InfeasibleError
-from optmap.evaluate import NEST_EXACT, NestPolicy, broken_rules, count_nest
-from optmap.evaluate.spatial import hops
-from optmap.problem import Capacity, Machine, TileRule, parse_workload
-from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import Nest
-from optmap.problem.options import Merit
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import InfeasibleError
+from optmap.count.meshes import hops
+from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.rules import broken_rules
+from optmap.machines.accelerator import KeepRule, Mesh, MeshAxis, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Machine
+from optmap.mappings.nest import Nest
+from optmap.questions.options import Merit, TileRule
 from optmap.search import METHODS
 from optmap.search.accelerators import arrange
 from optmap.search.accelerators.arrange import arranged
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 
 solve = METHODS["exact"].routes[0].solve
 
@@ -102,7 +106,7 @@ def broad_machine(side: int) -> Machine:
     store = replace(
         buffer.store or Store(),
         mesh=mesh,
-        keeps=(("output", Keep.KEPT), ("inputs", Keep.KEPT)),
+        keeps=(("output", KeepRule.KEPT), ("inputs", KeepRule.KEPT)),
         hop_pj=Fraction(1, 4),
         router_pj=Fraction(1, 8),
     )
@@ -133,7 +137,7 @@ def test_splits_are_tried_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -
     workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 8, "j": 8, "k": 4})
     fabric = fabric_of(workload, broad_machine(16))
     plain, kept = (1, 1, 1), (True, True, True)
-    inner, outer = (optmap.problem.nest.MemoryNest(x=plain, y=plain, temporal=(), keeps=kept) for _ in range(2))
+    inner, outer = (optmap.mappings.nest.MemoryNest(x=plain, y=plain, temporal=(), keeps=kept) for _ in range(2))
     mesh = replace(inner, x=(8, 1, 2), y=(1, 8, 2))
     nest = Nest(memories=(inner, mesh, outer))
     assert arranged(nest, fabric, NEST_EXACT, Clock(deadline=0)) == nest

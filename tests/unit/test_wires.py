@@ -20,31 +20,29 @@ from signing import signed
 from spatial_strategies import WALKED
 
 import optmap
+from optmap.base.errors import LimitError
 from optmap.checker import RefusedError, check_document
-from optmap.checker.accesses import Counts
-from optmap.checker.fabric import Fabric as CheckedFabric
-from optmap.checker.loops import Loops
-from optmap.checker.rectangles import rectangles
-from optmap.errors import LimitError
-from optmap.evaluate import NEST_EXACT, NEST_TIMELOOP, Layout, NestPolicy, count_nest
-from optmap.evaluate.spatial import hops
-from optmap.evaluate.spatial.hops import Board, Digit, Served, served
-from optmap.evaluate.spatial.layout import layout_of
-from optmap.evaluate.spatial.wires import NO_WIRES, OWN_RULE
+from optmap.checker.core.fabric import StatedFabric as CheckedFabric
+from optmap.checker.nests.accesses import Counts
+from optmap.checker.nests.loops import Loops
+from optmap.checker.nests.rectangles import rectangles
+from optmap.count.meshes import hops
+from optmap.count.meshes.count import NEST_EXACT, NEST_TIMELOOP, count_nest
+from optmap.count.meshes.hops import Board, Digit, Served, served
+from optmap.count.meshes.layout import NestLayout, layout_of
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.wires import NO_WIRES, OWN_RULE
+from optmap.files.fields import Fields
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document, read_mapping
+from optmap.files.workloads import workload_document
 from optmap.interchange import read_records
-from optmap.problem import (
-    Fields,
-    Machine,
-    Workload,
-    machine_document,
-    mapping_document,
-    parse_workload,
-    read_mapping,
-    workload_document,
-)
-from optmap.problem.accelerator import Keep, Mesh, MeshAxis, Store
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.nest import MemoryNest, Nest, mapping_of, nest_of, split_order
+from optmap.machines.accelerator import KeepRule, Mesh, MeshAxis, Store
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.machine import Machine
+from optmap.mappings.nest import MemoryNest, Nest, mapping_of, nest_of, split_order
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 RECORDS = Path(__file__).parents[1] / "data" / "wires_conformance.json"
 WORKLOADS = (
@@ -160,7 +158,7 @@ def test_places_too_far_apart_for_machine_numbers_are_still_told_apart() -> None
     assert served(wide, Board(5, 3), len(groups)) == summed(groups, Board(5, 3))
 
 
-def energy_by_hand(layout: Layout, number: int, place: int) -> Fraction:
+def energy_by_hand(layout: NestLayout, number: int, place: int) -> Fraction:
     """The rule literally: children one by one, A and W per size of a group, then routers."""
     memory, operand = layout.fabric.memories[number], layout.fabric.operands[place]
     nests, last = layout.nest.memories, len(layout.nest.memories) - 1
@@ -191,12 +189,12 @@ def energy_by_hand(layout: Layout, number: int, place: int) -> Fraction:
     return layout.instances[number] * (wires * memory.hop_pj + routers * memory.router_pj)
 
 
-def board_of(layout: Layout, number: int) -> Board:
+def board_of(layout: NestLayout, number: int) -> Board:
     memory, own = layout.fabric.memories[number], layout.nest.memories[number]
     return Board(max(memory.x.size, prod(own.x)), max(memory.y.size, prod(own.y)))
 
 
-def groups_of(layout: Layout, number: int, place: int) -> list[list[tuple[int, int]]]:
+def groups_of(layout: NestLayout, number: int, place: int) -> list[list[tuple[int, int]]]:
     operand, own = layout.fabric.operands[place], layout.nest.memories[number]
     digits = tuple(
         (tuple(sum(c for d, c in axis if d == dim) * layout.inners[number][dim] * step for axis in operand.axes), ways)
@@ -215,7 +213,7 @@ def priced_everywhere(generator: random.Random) -> Machine:
     assert machine.outermost is not None
 
     def store(old: Store) -> Store:
-        keep = (Keep.FREE, Keep.KEPT)
+        keep = (KeepRule.FREE, KeepRule.KEPT)
         return replace(
             old,
             keeps=tuple((name, generator.choice(keep)) for name in ("output", "inputs")),
@@ -294,7 +292,9 @@ def test_exact_counting_differs_from_timeloop_only_where_that_has_quirks() -> No
     mesh = Mesh(x=MeshAxis(size=4), y=MeshAxis(size=1))
     outermost = replace(machine.outermost, mesh=mesh, hop_pj=Fraction(1), router_pj=Fraction(10))
     free = tuple(
-        replace(level, store=replace(level.store or Store(), keeps=(("output", Keep.FREE), ("inputs", Keep.FREE))))
+        replace(
+            level, store=replace(level.store or Store(), keeps=(("output", KeepRule.FREE), ("inputs", KeepRule.FREE)))
+        )
         for level in machine.levels
     )
     machine = replace(machine, levels=free, outermost=outermost)
@@ -413,7 +413,7 @@ def test_orders_of_children_survive_documents_and_are_checked() -> None:
         seen += bool(said)
         for entry in said:
             entry["spatial_order"] = {"x": ["i", "i"], "y": []}
-            with pytest.raises(optmap.errors.InputError, match="order along x"):
+            with pytest.raises(optmap.base.errors.InputError, match="order along x"):
                 read_mapping(fields, workload, fabric.machine)
     assert seen > 5
 

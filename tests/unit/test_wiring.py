@@ -14,11 +14,11 @@ from pkgutil import walk_packages
 import pytest
 
 import optmap
-from optmap.errors import UnknownNameError
-from optmap.gap import SCHEMAS
-from optmap.registry import VERBS, Registry
-from optmap.shown import PRESENTATIONS, Presentation, Shown
-from optmap.sweeps.engine import ANSWER, ANSWERS, function_of
+from optmap.answers.documents.solution import SCHEMAS
+from optmap.base.errors import UnknownNameError
+from optmap.base.registry import Registry
+from optmap.base.shown import PRESENTATIONS, Presentation, Shown
+from optmap.sweeps.engines.engine import ANSWER, ANSWERS, function_of
 
 PACKAGE = Path(optmap.__file__).parent
 ROOMS = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
@@ -95,17 +95,16 @@ def test_a_value_is_made_once_and_when_it_is_asked_for() -> None:
         registry["on"]
 
 
-def test_verbs_and_answers_are_those_of_the_rooms_above() -> None:
-    assert VERBS["evaluate"].__name__ == "evaluate"
+def test_answers_are_those_of_the_room_above() -> None:
     assert function_of(ANSWER) is ANSWERS[ANSWER]
 
 
 def test_a_new_process_has_everything_and_has_imported_nothing() -> None:
     program = (
-        "import sys, optmap.shown\n"
+        "import sys, optmap.base.shown\n"
         "loaded = [name for name in sys.modules if name.startswith('optmap.')]\n"
         "heavy = {'numpy', 'sympy', 'pyomo', 'scipy', 'highspy', 'matplotlib', 'yaml'} & set(sys.modules)\n"
-        "print(len(optmap.shown.PRESENTATIONS._makers) > 30, len(loaded) < 20, sorted(heavy))\n"
+        "print(len(optmap.base.shown.PRESENTATIONS._makers) > 30, len(loaded) < 20, sorted(heavy))\n"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert said == "True True []\n"

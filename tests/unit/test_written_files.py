@@ -14,21 +14,11 @@ from written_files import assert_file_holds, shuffled, solved
 from optmap import api
 from optmap.bounds.best import best
 from optmap.checker import check_document
-from optmap.problem import (
-    Capacity,
-    Level,
-    Machine,
-    Partition,
-    Workload,
-    conv2d,
-    matmul,
-    mmc,
-    mttkrp,
-    parse_workload,
-    sddmm,
-    tcl,
-    ttmc,
-)
+from optmap.machines.machine import Level, Machine, Partition
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.builders import conv2d, matmul, mmc, mttkrp, sddmm, tcl, ttmc
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 
 def level(name: str, words: int, **options: object) -> Level:

@@ -14,11 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import optmap
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.files import library
+from optmap.files.network import network
+from optmap.files.reading import load_yaml
+from optmap.files.yaml12 import CoreLoader, dump_yaml
 from optmap.interchange.yaml_files import TimeloopDumper, TimeloopLoader, read_files
-from optmap.problem import library, load_yaml
-from optmap.problem.io.yaml12 import CoreLoader, dump_yaml
-from optmap.problem.network import network
 from optmap.sweeps import read_spec
 
 TEXTS = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from optmap.lazy import exports
+from optmap.base.lazy import exports
 
 __getattr__, __dir__ = exports(
     __name__,
     {
         "counts": "chain_counts most_words",
-        "groups": "Group best_groups",
+        "groups": "StatementGroup best_groups",
         "joined": "Joined join",
         "lines": "Line strongest",
         "floors": "floor_by statements_alone",

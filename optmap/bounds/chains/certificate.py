@@ -11,8 +11,8 @@ r"""The certificate of a lower bound of a chain: a JSON document that anyone can
     claims        compulsory_loads_words, loads_words, stores_words, total_words
     digest        of the document without it
 
-**Statements.** Check: they have the grammar of `optmap/checker/chain_text.py`; no tensor is written twice, or read
-before it is written; the signs of sums are those of the semantics (what is no output starts empty: `=`).
+**Statements.** Check: they have the grammar of `optmap/checker/chains/chain_text.py`; no tensor is written twice, or
+read before it is written; the signs of sums are those of the semantics (what is no output starts empty: `=`).
 
 **Counts.** A count has the form of `optmap/bounds/certificate.py`, its parts naming accesses of the statement at
 that index, which reads or writes the tensor, and writes it if any does. Elements must be 0 if that has conditions.
@@ -46,14 +46,14 @@ from collections.abc import Sequence
 
 from optmap.bounds.certificate import count_document, digest
 from optmap.bounds.chains.counts import chain_counts, chain_words, loaded_tensors, stored_tensors
-from optmap.bounds.chains.groups import Group, loads_of
+from optmap.bounds.chains.groups import StatementGroup, loads_of
 from optmap.bounds.result import Document
-from optmap.problem.workload import Workload
+from optmap.workloads.workload import Workload
 
 SCHEMA = "optmap.chain-certificate/1"
 
 
-def chain_certificate(workload: Workload, memory_words: int, groups: Sequence[Group], method: str) -> Document:
+def chain_certificate(workload: Workload, memory_words: int, groups: Sequence[StatementGroup], method: str) -> Document:
     """The document described above.
 
     Args:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from optmap.bounds.compulsory import Count, output_count, tensor_counts
-from optmap.problem.chain import TensorRole
-from optmap.problem.statement import Statement
-from optmap.problem.workload import Semantics, TensorAccess, Workload
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.statement import Statement
+from optmap.workloads.workload import Semantics, TensorAccess, Workload
 
 NOTHING = Count(elements=0)
 """Of what conditions may leave out."""

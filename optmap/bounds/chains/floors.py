@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
+from optmap.base.errors import CheckError
 from optmap.bounds.chains.certificate import chain_certificate
 from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tensors
-from optmap.bounds.chains.groups import Argument, Group, alone, best_groups
+from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups
 from optmap.bounds.chains.joined import joined
 from optmap.bounds.chains.lines import lines
 from optmap.bounds.result import Document, LowerBound
 from optmap.checker import RefusedError, check_document
-from optmap.errors import CheckError
-from optmap.problem.workload import Workload
+from optmap.workloads.workload import Workload
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def floor_by(method: str, arguments: Sequence[str], workload: Workload, memory_w
     )
 
 
-def _choices(workload: Workload, found: Sequence[Group]) -> Iterator[tuple[Group, ...]]:
+def _choices(workload: Workload, found: Sequence[StatementGroup]) -> Iterator[tuple[StatementGroup, ...]]:
     """The best choice of groups, then no group."""
     best = best_groups(workload, found)
     if best:
@@ -79,7 +79,7 @@ def _accepted(workload: Workload, document: Document) -> bool:
     return True
 
 
-def _expression(workload: Workload, groups: Sequence[Group]) -> str:
+def _expression(workload: Workload, groups: Sequence[StatementGroup]) -> str:
     claimed = frozenset[str]().union(*(group.claimed for group in groups))
     terms = [group.expression for group in groups]
     return " + ".join([*terms, *(f"|{t}|" for t in loaded_tensors(workload) if t not in claimed)]) or "0"

@@ -38,15 +38,15 @@ from functools import cache
 
 from optmap.bounds.chains.counts import chain_words, is_whole, loaded_tensors, most_words, starts_empty
 from optmap.bounds.result import Document
-from optmap.problem.statement import Statement
-from optmap.problem.workload import Semantics, Workload
+from optmap.workloads.statement import Statement
+from optmap.workloads.workload import Semantics, Workload
 
 MOST_GROUPS = 64
 """Groups among which the best choice is sought; of more, those that gain most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class StatementGroup:
     """Statements with a bound on their loads."""
 
     argument: str
@@ -63,7 +63,7 @@ class Group:
     """The argument as a formula."""
 
 
-Argument = Callable[[Workload, int], list[Group]]
+Argument = Callable[[Workload, int], list[StatementGroup]]
 """Finds groups of a workload for a memory of so many words."""
 
 
@@ -74,7 +74,7 @@ def claims(workload: Workload, statements: Sequence[Statement]) -> frozenset[str
     return frozenset(read | {each.name for each in statements if not starts_empty(workload, each.name)})
 
 
-def alone(workload: Workload, memory_words: int) -> list[Group]:
+def alone(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every product of tensors as a group of its own."""
     from optmap.bounds.best import best
 
@@ -92,7 +92,7 @@ def alone(workload: Workload, memory_words: int) -> list[Group]:
         entering = [access for access in dict.fromkeys(statement.inputs) if access.name in made]
         less = [statement.name] * bool(free) + [access.name for access in entering]
         free += sum(most_words(workload, access) for access in entering)
-        group = Group(
+        group = StatementGroup(
             argument="alone",
             statements=(statement.name,),
             claimed=claims(workload, [statement]),
@@ -104,7 +104,7 @@ def alone(workload: Workload, memory_words: int) -> list[Group]:
     return found
 
 
-def best_groups(workload: Workload, groups: Sequence[Group]) -> tuple[Group, ...]:
+def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[StatementGroup, ...]:
     """Groups that fit together and prove the most.
 
     Args:
@@ -137,7 +137,7 @@ def best_groups(workload: Workload, groups: Sequence[Group]) -> tuple[Group, ...
     return tuple(worth[number] for number in chosen(0, frozenset())[1])
 
 
-def loads_of(workload: Workload, groups: Sequence[Group]) -> int:
+def loads_of(workload: Workload, groups: Sequence[StatementGroup]) -> int:
     """Loads that some groups prove, with those of inputs that none of them reads."""
     words = chain_words(workload)
     claimed = frozenset[str]().union(*(group.claimed for group in groups))

@@ -26,10 +26,10 @@ from itertools import combinations
 from math import prod
 
 from optmap.bounds.chains.counts import is_whole, starts_empty
-from optmap.bounds.chains.groups import Group, claims
-from optmap.problem.parser import parse_workload
-from optmap.problem.statement import Statement
-from optmap.problem.workload import Semantics, TensorAccess, Workload, bytes_of
+from optmap.bounds.chains.groups import StatementGroup, claims
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.statement import Statement
+from optmap.workloads.workload import Semantics, TensorAccess, Workload, bytes_of
 
 PRODUCT = "G[h,m,l] += X[h,m,j] * Y[h,l,j]"
 """How the one product is written, whatever the dims of the two are called."""
@@ -52,7 +52,7 @@ class Joined:
     """The tensors that these belong to."""
 
 
-def joined(workload: Workload, memory_words: int) -> list[Group]:
+def joined(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two products that are one, as a group."""
     from optmap.bounds.best import best
 
@@ -62,7 +62,7 @@ def joined(workload: Workload, memory_words: int) -> list[Group]:
         if pair is None or memory_words < pair.unit:
             continue
         bound = best(pair.product, memory_words // pair.unit)
-        group = Group(
+        group = StatementGroup(
             argument="joined",
             statements=(first.name, second.name),
             claimed=claims(workload, [first, second]),

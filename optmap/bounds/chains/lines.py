@@ -42,9 +42,9 @@ from math import ceil, isqrt, prod
 import numpy as np
 import numpy.typing as npt
 
-from optmap.bounds.chains.groups import Group, claims
+from optmap.bounds.chains.groups import StatementGroup, claims
 from optmap.bounds.chains.joined import join
-from optmap.problem.workload import Workload
+from optmap.workloads.workload import Workload
 
 DIMS: Mapping[str, frozenset[str]] = {"G": frozenset("ml"), "X": frozenset("mj"), "Y": frozenset("lj")}
 """Subscripts of the tensors beside h."""
@@ -97,7 +97,7 @@ Weighted = list[tuple[Line, Fraction]]
 """Lines with weights."""
 
 
-def lines(workload: Workload, memory_words: int) -> list[Group]:
+def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two products that are one, with lines below their loads."""
     found = []
     for first, second in combinations(workload.statements, 2):
@@ -111,7 +111,7 @@ def lines(workload: Workload, memory_words: int) -> list[Group]:
         chosen, proved = strongest(sizes, room)
         if not chosen:
             continue
-        group = Group(
+        group = StatementGroup(
             argument="lines",
             statements=(first.name, second.name),
             claimed=claims(workload, [first, second]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from importlib import resources
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.native.bench.contender import Contender
 from optmap.native.run.clock import clock_library
 

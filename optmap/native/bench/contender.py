@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.native.run.layouts import empty
-from optmap.problem.workload import Workload
+from optmap.workloads.workload import Workload
 
 Array = NDArray[Any]
 

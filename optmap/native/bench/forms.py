@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.workload import Axis, TensorAccess, Workload
+from optmap.workloads.workload import Subscript, TensorAccess, Workload
 
 Array = NDArray[Any]
 MOST_SPATIAL = 3
@@ -41,7 +41,7 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Convolution:
+class LibraryConvolution:
     """`Out[n, g*k, spatial] = In[n, g*c, stride*spatial + dilation*tap] * Ker[g, k, c, taps]`."""
 
     batch: int
@@ -82,7 +82,7 @@ class Product:
     """Of C, A and B."""
 
 
-def library_forms(workload: Workload) -> tuple[Convolution | Product, ...]:
+def library_forms(workload: Workload) -> tuple[LibraryConvolution | Product, ...]:
     """What libraries may be asked for to compute a workload.
 
     Args:
@@ -109,11 +109,11 @@ def tensor_shape(workload: Workload, tensor: TensorAccess) -> tuple[int, ...]:
     return tuple(axis.elements(workload.extents) for axis in tensor.axes)
 
 
-def _plain(axis: Axis) -> bool:
+def _plain(axis: Subscript) -> bool:
     return len(axis.terms) == 1 and axis.terms[0][1] == 1 and axis.offset == 0 and axis.real is None
 
 
-def _convolution(workload: Workload, image: int) -> Convolution | None:
+def _convolution(workload: Workload, image: int) -> LibraryConvolution | None:
     """The convolution of the input of a number with the other as weights."""
     pictures, weights, output = workload.inputs[image], workload.inputs[1 - image], workload.output
     size, windows = workload.extents, _windows(workload, image)
@@ -127,7 +127,7 @@ def _convolution(workload: Workload, image: int) -> Convolution | None:
     before, after, kept = zip(*(_window(workload, axis) for axis in windows), strict=True)
     spatial = [dim for dim, _ in places]
     reach = dict(zip(spatial, kept, strict=True))
-    return Convolution(
+    return LibraryConvolution(
         batch=prod(size[d] for d in batch),
         groups=prod(size[d] for d in groups),
         outputs=prod(size[d] for d in outputs),
@@ -148,7 +148,7 @@ def _convolution(workload: Workload, image: int) -> Convolution | None:
     )
 
 
-def _windows(workload: Workload, image: int) -> list[Axis]:
+def _windows(workload: Workload, image: int) -> list[Subscript]:
     """Subscripts of the image that a filter slides along, with those in which it has no taps if libraries take all."""
     pictures, weights, output = workload.inputs[image], workload.inputs[1 - image], workload.output
     windows = [axis for axis in pictures.axes if not _plain(axis)]
@@ -159,7 +159,7 @@ def _windows(workload: Workload, image: int) -> list[Axis]:
 
 
 def _place_and_tap(
-    axis: Axis, output: TensorAccess, weights: TensorAccess
+    axis: Subscript, output: TensorAccess, weights: TensorAccess
 ) -> tuple[tuple[str, int], tuple[str, int]] | None:
     """The terms of a window's place and of its tap; of no dim if there is one tap, None if it is no window."""
     inner = [term for term in axis.terms if term[0] in weights.dims and term[0] not in output.dims]
@@ -176,7 +176,7 @@ def _by_tensors(dims: Sequence[str], workload: Workload, first: int) -> tuple[li
     return tuple([d for d in dims if d in kind] for kind in kinds)
 
 
-def _window(workload: Workload, axis: Axis) -> tuple[int, int, tuple[int, int]]:
+def _window(workload: Workload, axis: Subscript) -> tuple[int, int, tuple[int, int]]:
     """Zeros before and behind, and first element and number of those that are read."""
     span, real = axis.span(workload.extents), axis.real
     if real is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from optmap.errors import SolverUnavailableError
-from optmap.names import choose
+from optmap.base.errors import SolverUnavailableError
+from optmap.base.names import choose
 from optmap.native.bench.contender import Baseline
 from optmap.native.bench.onednn import OneDnn
 from optmap.native.bench.pytorch import PyTorch

@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from optmap.errors import SolverUnavailableError
-from optmap.extras import install
+from optmap.base.errors import SolverUnavailableError
+from optmap.base.extras import install
 from optmap.native.bench.clock import c_text
 from optmap.native.bench.contender import Array, Contender, touched
-from optmap.native.bench.forms import Convolution, Fold, Product, library_forms
+from optmap.native.bench.forms import Fold, LibraryConvolution, Product, library_forms
 from optmap.native.run.clock import address
 from optmap.native.toolchain.build import NATIVE, build_library
 from optmap.native.toolchain.libraries import load_library
-from optmap.problem.workload import Workload
+from optmap.workloads.workload import Workload
 
 PACKAGES = ("onednn-cpu-gomp", "onednn-devel-cpu-gomp")
 CONVOLUTION, MATMUL, INNER_PRODUCT = range(3)
@@ -219,7 +219,7 @@ def _made(library: ctypes.CDLL, ask: Ask, bits: int, implementation: int) -> _Pr
     return _Primitive(library, handle, ask) if handle else None
 
 
-def _asks(form: Convolution | Product) -> Iterator[Ask]:
+def _asks(form: LibraryConvolution | Product) -> Iterator[Ask]:
     if isinstance(form, Product):
         yield from _products(form)
         return

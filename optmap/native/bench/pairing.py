@@ -7,7 +7,7 @@ from functools import partial
 from math import inf
 from time import monotonic
 
-from optmap.evaluate.timing.results import Caches
+from optmap.count.timing.results import Caches
 from optmap.native.bench.clock import cold_seconds
 from optmap.native.bench.contender import Contender
 from optmap.native.bench.statistics import order

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 
+from optmap.machines.core import Core
 from optmap.native.bench.contender import Contender
 from optmap.native.host.probes import probe_source, sums_of
 from optmap.native.run.clock import address
 from optmap.native.toolchain.build import build_library
 from optmap.native.toolchain.libraries import load_library
-from optmap.problem.core import Core
 
 PEAK = "peak"
 TURNS = 4000

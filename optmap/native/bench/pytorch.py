@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from optmap.errors import SolverUnavailableError
-from optmap.extras import install
+from optmap.base.errors import SolverUnavailableError
+from optmap.base.extras import install
 from optmap.native.bench.contender import Array, Contender
-from optmap.native.bench.forms import Convolution, Product, library_forms
-from optmap.problem.workload import Workload
+from optmap.native.bench.forms import LibraryConvolution, Product, library_forms
+from optmap.workloads.workload import Workload
 
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
@@ -67,7 +67,7 @@ class PyTorch:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for form in library_forms(workload):
-                first = form.image_input if isinstance(form, Convolution) else form.left_input
+                first = form.image_input if isinstance(form, LibraryConvolution) else form.left_input
                 operands = [
                     torch.from_numpy(fold.apply(inputs[place]))
                     for fold, place in zip(form.folds[1:], (first, 1 - first), strict=True)
@@ -80,7 +80,7 @@ class PyTorch:
         return tuple(found)
 
 
-def _contender(torch: Any, name: str, call: Callable[[], Any], form: Convolution | Product) -> Contender:
+def _contender(torch: Any, name: str, call: Callable[[], Any], form: LibraryConvolution | Product) -> Contender:
     held = SimpleNamespace(output=None)
 
     def once(_: object) -> None:
@@ -105,13 +105,13 @@ def _contender(torch: Any, name: str, call: Callable[[], Any], form: Convolution
     )
 
 
-def _ways(torch: Any, form: Convolution | Product, first: Any, second: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(form, Convolution):
+def _ways(torch: Any, form: LibraryConvolution | Product, first: Any, second: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(form, LibraryConvolution):
         return _convolutions(torch, form, first, second)
     return _products(torch, form, first, second)
 
 
-def _convolutions(torch: Any, form: Convolution, image: Any, weights: Any) -> Iterator[tuple[str, Any]]:
+def _convolutions(torch: Any, form: LibraryConvolution, image: Any, weights: Any) -> Iterator[tuple[str, Any]]:
     """Every format of images with weights as they are, and packed ahead."""
     rank = len(form.spatial)
     more = max(0, 2 - rank)  # one spatial axis is an image of one row

@@ -7,14 +7,14 @@ from functools import cached_property
 from statistics import median
 from typing import ClassVar
 
-from optmap.evaluate.timing.results import Caches
+from optmap.base.shown import Shown
+from optmap.count.timing.results import Caches
+from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.kernels.kernel_roles import KernelKind, kernel_roles
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
 from optmap.native.bench.statistics import Ratio, geometric_mean, order, paired_ratio
-from optmap.problem.code_options import ActivationLayout, CodeOptions
-from optmap.problem.kernel_roles import KernelKind, kernel_roles
-from optmap.problem.machine import Machine
-from optmap.problem.mapping import Mapping
-from optmap.problem.workload import Workload
-from optmap.shown import Shown
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.errors import CheckError, InfeasibleError, SolverUnavailableError
-from optmap.evaluate.timing.floor import core_of
-from optmap.evaluate.timing.kernel import roles_of
-from optmap.evaluate.timing.predict import predict
-from optmap.evaluate.timing.results import Caches
+from optmap.base.errors import CheckError, InfeasibleError, SolverUnavailableError
+from optmap.count.timing.floor import core_of
+from optmap.count.timing.kernel import roles_of
+from optmap.count.timing.predict import predict
+from optmap.count.timing.results import Caches
+from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind
+from optmap.machines.machine import Machine
 from optmap.native.bench.contender import Baseline, Contender
 from optmap.native.bench.libraries import baselines
 from optmap.native.bench.ours import OURS, own_way
@@ -32,12 +34,10 @@ from optmap.native.run.reference import terms
 from optmap.native.run.turns import pinned
 from optmap.native.run.verdict import Trial, judge, trials_of
 from optmap.native.toolchain.compiler import find_compiler
-from optmap.problem.code_options import ActivationLayout, CodeOptions, StoreKind
-from optmap.problem.machine import Machine
-from optmap.problem.workload import Workload
-from optmap.search.timed.candidate import Candidate
+from optmap.search.timed.candidate import TimedCandidate
 from optmap.search.timed.ranking import order_of, ranked
 from optmap.solvers.native_output import off_stdout
+from optmap.workloads.workload import Workload
 
 Told = Callable[[str, float], None]
 NOTHING = 0xFF
@@ -45,7 +45,7 @@ NOTHING = 0xFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class BenchPlan:
     """How a comparison is made."""
 
     machine: Machine
@@ -62,7 +62,7 @@ class Plan:
     seed: int = 0
 
 
-def bench_layers(workloads: Sequence[Workload], plan: Plan, told: Told = lambda text, share: None) -> Bench:
+def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = lambda text, share: None) -> Bench:
     """Time emitted code and libraries on the same layers.
 
     Args:
@@ -118,16 +118,16 @@ class _Task:
 
     workload: Workload
     threads: int
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[TimedCandidate, ...]
     codes: tuple[Code, ...]
     """One per candidate."""
     trial: Trial
     """Inputs, and what must come out."""
-    plan: Plan
+    plan: BenchPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
+class _Contestants:
     """Everything that takes part in a layer, ready to be called and known to be right."""
 
     own: tuple[Contender, ...]
@@ -137,7 +137,7 @@ class _Field:
     left_out: dict[str, str]
 
 
-def _bench_layer(workload: Workload, threads: int, plan: Plan, found: Sequence[Baseline]) -> Iterator[LayerBench]:
+def _bench_layer(workload: Workload, threads: int, plan: BenchPlan, found: Sequence[Baseline]) -> Iterator[LayerBench]:
     proposed = _proposed(workload, threads, plan)
     codes = tuple(code for _, code in proposed)
     task = _Task(
@@ -155,7 +155,7 @@ def _bench_layer(workload: Workload, threads: int, plan: Plan, found: Sequence[B
             yield _timed(task, field, number, _streaming(task, number), caches)
 
 
-def _proposed(workload: Workload, threads: int, plan: Plan) -> list[tuple[Candidate, Code]]:
+def _proposed(workload: Workload, threads: int, plan: BenchPlan) -> list[tuple[TimedCandidate, Code]]:
     """The model's first mappings in every layout, the fastest as predicted first; the same code is there once."""
     layouts = plan.layouts if roles_of(workload) else plan.layouts[:1]  # without channels there is but one
     found = [
@@ -168,14 +168,14 @@ def _proposed(workload: Workload, threads: int, plan: Plan) -> list[tuple[Candid
     if not found:
         raise InfeasibleError(f"{workload.title}: no mapping was found on {plan.machine.name}")
     found.sort(key=lambda each: order_of(each.prediction))
-    different: dict[str, tuple[Candidate, Code]] = {}
+    different: dict[str, tuple[TimedCandidate, Code]] = {}
     for each in found:
         code = emit_code(workload, each.mapping, plan.machine, each.options)
         different.setdefault(code.source, (each, code))
     return list(different.values())
 
 
-def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
+def _field(task: _Task, found: Sequence[Baseline]) -> _Contestants:
     workload, inputs = task.workload, task.trial.inputs
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # compilers run side by side
         kernels = list(pool.map(compile_code, task.codes))
@@ -203,7 +203,7 @@ def _field(task: _Task, found: Sequence[Baseline]) -> _Field:
             others[library.name] = tuple(ways)
         else:
             left_out[library.name] = "has no way to compute this"
-    return _Field(own=own, others=others, left_out=left_out)
+    return _Contestants(own=own, others=others, left_out=left_out)
 
 
 def _streaming(task: _Task, number: int) -> Contender | None:
@@ -236,7 +236,7 @@ def _check(task: _Task, way: Contender) -> None:
         judge((task.trial,), (way.result(),), terms(task.workload)).demand(title)
 
 
-def _chosen(field: _Field, caches: Caches) -> tuple[dict[str, Contender], dict[str, str]]:
+def _chosen(field: _Contestants, caches: Caches) -> tuple[dict[str, Contender], dict[str, str]]:
     """The best way of every library, and what is left out."""
     chosen, left_out = {}, dict(field.left_out)
     for name, ways in field.others.items():
@@ -248,7 +248,7 @@ def _chosen(field: _Field, caches: Caches) -> tuple[dict[str, Contender], dict[s
     return chosen, left_out
 
 
-def _timed(task: _Task, field: _Field, number: int, streaming: Contender | None, caches: Caches) -> LayerBench:
+def _timed(task: _Task, field: _Contestants, number: int, streaming: Contender | None, caches: Caches) -> LayerBench:
     """Time the best way of every library and ours in turns."""
     chosen, left_out = _chosen(field, caches)
     first = [field.own[0]] if number else []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 DRAWS = 2000
 """Bootstrap samples behind an interval."""

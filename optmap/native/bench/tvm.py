@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from optmap.errors import SolverUnavailableError
+from optmap.base.errors import SolverUnavailableError
 from optmap.native.bench.clock import c_text
 from optmap.native.bench.contender import Array, Contender, touched
-from optmap.native.bench.forms import Convolution, library_forms
-from optmap.native.bench.tvm_forms import Question, questions
+from optmap.native.bench.forms import LibraryConvolution, library_forms
+from optmap.native.bench.tvm_forms import TvmForm, questions
 from optmap.native.bench.tvm_tuning import INSTALL, imported, tune
 from optmap.native.run.clock import address
 from optmap.native.toolchain.build import build_folder, build_library
 from optmap.native.toolchain.libraries import load_library
-from optmap.problem.workload import Workload
+from optmap.workloads.workload import Workload
 
 TRIALS = 64
 """Of a form, unless others are asked for."""
@@ -109,7 +109,7 @@ class Tvm:
         found = []
         with _pool(self._tvm, threads):
             for form in library_forms(workload):
-                first = form.image_input if isinstance(form, Convolution) else form.left_input
+                first = form.image_input if isinstance(form, LibraryConvolution) else form.left_input
                 operands = [
                     fold.apply(inputs[place]) for fold, place in zip(form.folds[1:], (first, 1 - first), strict=True)
                 ]
@@ -123,7 +123,7 @@ class Tvm:
                         found.append(way)
         return tuple(found)
 
-    def _tuned(self, question: Question, operands: list[Array], threads: int) -> Contender | None:
+    def _tuned(self, question: TvmForm, operands: list[Array], threads: int) -> Contender | None:
         """The fastest that was found; None if no trial ran."""
         from tvm.s_tir import meta_schedule as ms
 
@@ -180,7 +180,7 @@ def _pool(tvm: Any, threads: int) -> Iterator[None]:
             os.environ[THREADS] = before
 
 
-def _statement(question: Question, dtype: str) -> Any:
+def _statement(question: TvmForm, dtype: str) -> Any:
     """The computation as TVM has it: zeros around the image where there are some, then the sum."""
     from tvm import te, tirx
 
@@ -211,7 +211,7 @@ def _statement(question: Question, dtype: str) -> Any:
 class _Memory:
     """Operands of a question, filled, on which any of its functions is called."""
 
-    def __init__(self, question: Question, operands: list[Array]) -> None:
+    def __init__(self, question: TvmForm, operands: list[Array]) -> None:
         image, weights = question.image(operands[0]), question.weights(operands[1])
         arrays = (image, weights, np.zeros(question.shapes[0], image.dtype))
         self.question = question

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from optmap.native.bench.contender import Array
-from optmap.native.bench.forms import Convolution, Product
+from optmap.native.bench.forms import LibraryConvolution, Product
 
 LANES = 16
 """Channels of a block, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class TvmForm:
     """A convolution or product with operands in one order; blocks of one element are none."""
 
-    form: Convolution | Product
+    form: LibraryConvolution | Product
     inside: int = 1
     """Channels of the image in a block."""
     outside: int = 1
@@ -35,7 +35,7 @@ class Question:
     @property
     def depthwise(self) -> bool:
         """Whether every channel has a filter of its own."""
-        return isinstance(self.form, Convolution) and self.form.groups > 1 and self.form.channels == 1
+        return isinstance(self.form, LibraryConvolution) and self.form.groups > 1 and self.form.channels == 1
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -147,14 +147,14 @@ class Question:
         return np.ascontiguousarray(split.transpose(0, 1, *range(3, 3 + len(space)), 2))
 
 
-def questions(form: Convolution | Product) -> Iterator[Question]:
+def questions(form: LibraryConvolution | Product) -> Iterator[TvmForm]:
     """What TVM is asked for: channels last, and in blocks where they can be and are not grouped."""
-    yield Question(form=form)
+    yield TvmForm(form=form)
     if isinstance(form, Product) or (form.groups > 1 and (form.channels, form.outputs) != (1, 1)):
         return
     inside, outside = (_block(form.groups * each) for each in (form.channels, form.outputs))
     if outside > 1:
-        yield Question(form=form, inside=inside, outside=outside)
+        yield TvmForm(form=form, inside=inside, outside=outside)
 
 
 def _block(channels: int) -> int:

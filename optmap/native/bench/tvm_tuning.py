@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from optmap.errors import SolverUnavailableError
+from optmap.base.errors import SolverUnavailableError
 from optmap.native.bench.contender import Contender
 from optmap.native.run.clock import warm_seconds
 

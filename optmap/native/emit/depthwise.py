@@ -16,27 +16,28 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from optmap.native.code import Layout
+from optmap.kernels.code_options import StoreKind
+from optmap.kernels.depthwise_blocks import DepthwiseBlock, depthwise_block
+from optmap.kernels.kernel_roles import KernelKind, KernelRoles, is_one_wide, taken_dims
+from optmap.machines.core import Core
+from optmap.native.code import TensorLayout
 from optmap.native.emit.depthwise_ahead import next_block, stays
 from optmap.native.emit.depthwise_kernel import Kernels
 from optmap.native.emit.depthwise_regions import Kind, Region, region_kinds
 from optmap.native.emit.indices import element_text, sum_text
-from optmap.native.emit.leaf import Leaf, Site, owned
+from optmap.native.emit.leaf import LeafCode, Site, owned
 from optmap.native.emit.regions import pieces
 from optmap.native.emit.rows import FAR, row_text
 from optmap.native.emit.vectors import vector_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
-from optmap.problem import Axis, Core
-from optmap.problem.code_options import StoreKind
-from optmap.problem.depthwise_blocks import DepthwiseBlock, depthwise_block
-from optmap.problem.kernel_roles import KernelKind, KernelRoles, is_one_wide, taken_dims
+from optmap.workloads.access import Subscript
 
 MOST_WRITTEN = 2048
 """Multiply-adds of all kernels together that are written out: the code of the frequent ones stays in the caches."""
 
 
-def depthwise_leaf(site: Site) -> Leaf | str:
+def depthwise_leaf(site: Site) -> LeafCode | str:
     """The leaf of a workload whose vector dim all operands have, or why there is none."""
     roles, core = site.roles, site.machine.core
     if roles is None or roles.kind is not KernelKind.DEPTHWISE:
@@ -47,7 +48,7 @@ def depthwise_leaf(site: Site) -> Leaf | str:
     if why:
         return f"no depthwise kernel: {why}"
     made = _Depthwise(site=site, roles=roles, core=core)
-    return Leaf(
+    return LeafCode(
         kind=KernelKind.DEPTHWISE,
         text=made.text(),
         layouts=made.layouts,
@@ -103,7 +104,7 @@ class _Depthwise:
         return both
 
     @cached_property
-    def layouts(self) -> tuple[Layout, ...]:
+    def layouts(self) -> tuple[TensorLayout, ...]:
         """Activations as the options say; weights in blocks of a vector, innermost, all taps of one together.
 
         Along rows, where they are broadcast, weights are as the statement has them.
@@ -117,7 +118,7 @@ class _Depthwise:
         taps = [n for n in range(len(axes)) if n != vector and n not in shared]
         order = (*((n, 1) for n in shared), (vector, self.lanes), *((n, 1) for n in taps), (vector, 1))
         found = list(self.site.activations)
-        found[number] = Layout(order=order)
+        found[number] = TensorLayout(order=order)
         return tuple(found)
 
     @cached_property
@@ -234,7 +235,7 @@ class _Depthwise:
         return any(size % self.lanes or (self.row is None and start % self.lanes) for start, size in regions)
 
     @cached_property
-    def rim(self) -> Axis | None:
+    def rim(self) -> Subscript | None:
         """The subscript along a row, if it has padding."""
         axis = self.site.workload.tensors[self.roles.images].axes[-1]
         return axis if self.row is not None and axis.is_padded(axis.real, self.site.workload.extents) else None
@@ -357,7 +358,7 @@ class _Depthwise:
                     out.line("break;")
             call(str(lanes))
 
-    def _ends(self, out: Writer, axis: Axis, at: dict[str, str]) -> tuple[str, str]:
+    def _ends(self, out: Writer, axis: Subscript, at: dict[str, str]) -> tuple[str, str]:
         """Declares where a row begins and ends, as seen from the first element that a vector reads."""
         low, high = axis.real or (0, 0)
         out.line(f"const long base_{self.row} = {sum_text([(at[d], c) for d, c in axis.terms], axis.offset)};")

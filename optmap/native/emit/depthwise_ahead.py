@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from optmap.kernels.depthwise_blocks import DepthwiseBlock, each_point, fullest_set, relative
+from optmap.kernels.kernel_roles import KernelRoles
+from optmap.machines.machine import LevelKind
 from optmap.native.code import Buffer
 from optmap.native.emit.leaf import Site
-from optmap.problem import LevelKind, TensorAccess
-from optmap.problem.depthwise_blocks import DepthwiseBlock, each_point, fullest_set, relative
-from optmap.problem.kernel_roles import KernelRoles
+from optmap.workloads.access import TensorAccess
 
 
 def step(buffer: Buffer, offsets: Iterable[tuple[int, int]]) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from optmap.kernels.depthwise_blocks import DepthwiseBlock, each_point, relative
+from optmap.kernels.kernel_roles import KernelRoles
 from optmap.native.code import Buffer
 from optmap.native.emit.depthwise_ahead import step
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.vectors import BARRIER, INLINE
 from optmap.native.emit.writer import Writer
-from optmap.problem import Workload
-from optmap.problem.depthwise_blocks import DepthwiseBlock, each_point, relative
-from optmap.problem.kernel_roles import KernelRoles
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)

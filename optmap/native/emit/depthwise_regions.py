@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from itertools import product
 
-from optmap.problem import Axis
+from optmap.workloads.access import Subscript
 
 MOST = 65_536
 """Regions of a group of dims that are looked at; beyond, others may exist."""
@@ -23,7 +23,7 @@ Kind = tuple[Sizes, Ranges]
 
 
 def region_kinds(
-    regions: dict[str, tuple[Region, ...]], axes: tuple[Axis, ...], padded: Collection[int]
+    regions: dict[str, tuple[Region, ...]], axes: tuple[Subscript, ...], padded: Collection[int]
 ) -> tuple[Counter[Kind], bool]:
     """How often which kinds of regions occur.
 
@@ -59,7 +59,7 @@ def region_kinds(
 
 
 def _tied(
-    dims: Collection[str], axes: tuple[Axis, ...], padded: Collection[int]
+    dims: Collection[str], axes: tuple[Subscript, ...], padded: Collection[int]
 ) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
     """Groups of dims that subscripts with padding tie together, and those subscripts."""
     groups: list[tuple[tuple[str, ...], tuple[int, ...]]] = []
@@ -73,7 +73,7 @@ def _tied(
 
 
 def _together(
-    regions: dict[str, tuple[Region, ...]], axes: tuple[Axis, ...], numbers: tuple[int, ...]
+    regions: dict[str, tuple[Region, ...]], axes: tuple[Subscript, ...], numbers: tuple[int, ...]
 ) -> tuple[Counter[Kind], bool]:
     """Kinds of the regions of dims that are tied, and whether they are all."""
     found: Counter[Kind] = Counter()
@@ -86,7 +86,7 @@ def _together(
     return found, True
 
 
-def real_range(axis: Axis, at: dict[str, Region]) -> tuple[int, int]:
+def real_range(axis: Subscript, at: dict[str, Region]) -> tuple[int, int]:
     """Index values of a region that are real, as a half-open range counted from the region's first.
 
     Args:

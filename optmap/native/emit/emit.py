@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optmap.errors import InputError
-from optmap.native.code import Buffer, Code, Layout
+from optmap.base.errors import InputError
+from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
+from optmap.native.code import Buffer, Code, TensorLayout
 from optmap.native.emit.depthwise import depthwise_leaf
 from optmap.native.emit.entry import packs_in_call, workspace_of, write_entry, write_packings
-from optmap.native.emit.leaf import Leaf, LeafMaker, Site
+from optmap.native.emit.leaf import LeafCode, LeafMaker, Site
 from optmap.native.emit.names import entry_name
 from optmap.native.emit.nest import check_splits, smaller_text, threads_of, write_nest
 from optmap.native.emit.outer_product import outer_product_leaf
@@ -17,8 +20,7 @@ from optmap.native.emit.program import main_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.native.statement import refuse_meshes
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.code_options import ActivationLayout, CodeOptions
+from optmap.workloads.workload import Workload
 
 MICROKERNELS: tuple[LeafMaker, ...] = (outer_product_leaf, depthwise_leaf)
 """Leaves beside the plain one, in the order in which they are tried."""
@@ -55,7 +57,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
     )
     leaf = choose_leaf(site)
     buffers = buffers_of(workload, leaf.layouts, leaf.packed)
-    given = [replace(b, packed=False, layout=Layout.plain(len(b.shape))) if b.packed else b for b in buffers]
+    given = [replace(b, packed=False, layout=TensorLayout.plain(len(b.shape))) if b.packed else b for b in buffers]
     code = Code(
         workload=workload,
         machine=machine,
@@ -73,21 +75,21 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
     return replace(code, main=main_text(code))
 
 
-def choose_leaf(site: Site) -> Leaf:
+def choose_leaf(site: Site) -> LeafCode:
     """The first leaf that applies; the plain one says why no other does."""
     reasons = []
     if site.machine.core is None:
         reasons = [f"no microkernel: {site.machine.name} does not say what its core computes with (optmap detect does)"]
     for make in MICROKERNELS if not reasons else ():
         made = make(site)
-        if isinstance(made, Leaf):
+        if isinstance(made, LeafCode):
             return made
         reasons.append(made)
     plain = plain_leaf(site)
     return replace(plain, notes=(*plain.notes, *reasons))
 
 
-def _source(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> str:
+def _source(site: Site, leaf: LeafCode, buffers: tuple[Buffer, ...]) -> str:
     out = Writer()
     out.comment(*_title(site, leaf, buffers))
     out.line()
@@ -104,7 +106,7 @@ def _source(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> str:
     return out.text()
 
 
-def _title(site: Site, leaf: Leaf, buffers: tuple[Buffer, ...]) -> list[str]:
+def _title(site: Site, leaf: LeafCode, buffers: tuple[Buffer, ...]) -> list[str]:
     workload = site.workload
     lines = [
         f"{workload.title}: {workload.expression}",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from optmap.kernels.code_options import WeightPacking
 from optmap.native.code import ALIGNMENT, Buffer
 from optmap.native.emit.leaf import Site
 from optmap.native.emit.nest import threads_of
 from optmap.native.emit.packing import write_packing
 from optmap.native.emit.writer import Writer
-from optmap.problem import Semantics
-from optmap.problem.code_options import WeightPacking
+from optmap.workloads.workload import Semantics
 
 
 def write_packings(out: Writer, site: Site, buffers: tuple[Buffer, ...]) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.base.writing import made_folder, to_json, write_text
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.workloads import workload_document
 from optmap.native.code import Code
 from optmap.native.emit.program import header_text
 from optmap.native.toolchain.build import NATIVE
 from optmap.native.toolchain.compiler import COMMON
-from optmap.problem.io.machines import machine_document
-from optmap.problem.io.mappings import mapping_document
-from optmap.problem.io.workloads import workload_document
-from optmap.writing import made_folder, to_json, write_text
 
 MARK = "written by optmap"
 """In the first line of every file that may be written again; `mapping.json` has the name in its schema."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from optmap.native.code import Buffer
-from optmap.problem import Axis, TensorAccess
+from optmap.workloads.access import Subscript, TensorAccess
 
 
 def sum_text(terms: Iterable[tuple[str, int]], constant: int = 0) -> str:
@@ -22,7 +22,7 @@ def sum_text(terms: Iterable[tuple[str, int]], constant: int = 0) -> str:
     return text or "0"
 
 
-def index_text(axis: Axis, names: Mapping[str, str], origin: int = 0) -> str:
+def index_text(axis: Subscript, names: Mapping[str, str], origin: int = 0) -> str:
     """Value of a subscript, less the origin.
 
     Args:

@@ -21,12 +21,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from optmap.native.code import Layout
+from optmap.kernels.code_options import CodeOptions
+from optmap.kernels.kernel_roles import KernelKind, KernelRoles, kernel_roles
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
+from optmap.native.code import TensorLayout
 from optmap.native.emit.names import dim_names, tensor_names
 from optmap.native.layouts import activation_layouts
-from optmap.problem import Machine, Mapping, Semantics, Workload
-from optmap.problem.code_options import CodeOptions
-from optmap.problem.kernel_roles import KernelKind, KernelRoles, kernel_roles
+from optmap.workloads.workload import Semantics, Workload
 
 C_TYPES = {32: "float", 64: "double"}
 """C type per size of an element in bits."""
@@ -66,7 +68,7 @@ class Site:
         return 1 if core is None else core.lanes(self.workload.output.bits)
 
     @cached_property
-    def activations(self) -> tuple[Layout, ...]:
+    def activations(self) -> tuple[TensorLayout, ...]:
         """Per access the layout that the user wants; that of the statement for weights, which a leaf may pack."""
         return activation_layouts(self.workload, self.roles, self.options.layout, self.lanes)
 
@@ -95,13 +97,13 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
+class LeafCode:
     """What a leaf hands back."""
 
     kind: KernelKind
     text: str
     """C of the function `Site.tile_head` and of everything that it needs before it."""
-    layouts: tuple[Layout, ...]
+    layouts: tuple[TensorLayout, ...]
     """Per access, output first: what `text` reads and writes."""
     packed: tuple[bool, ...]
     """Per access: whether the code itself brings it there from the plain layout (weights)."""
@@ -111,7 +113,7 @@ class Leaf:
     """What a reader should know."""
 
 
-LeafMaker = Callable[[Site], Leaf | str]
+LeafMaker = Callable[[Site], LeafCode | str]
 """Makes the leaf of a site, or says in words why there is none."""
 
 

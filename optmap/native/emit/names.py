@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from optmap.problem import Workload, access_names
+from optmap.workloads.workload import Workload, access_names
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _OURS = re.compile(

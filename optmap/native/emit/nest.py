@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from optmap.errors import InputError
-from optmap.native.emit.leaf import Leaf, Site
+from optmap.base.errors import InputError
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.native.emit.leaf import LeafCode, Site
 from optmap.native.emit.writer import Writer
-from optmap.problem import LevelMapping, Mapping, Workload
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
+class DimRegion:
     """Iterations of one dim that the code at some depth works on."""
 
     start: str
@@ -52,7 +53,7 @@ def threads_of(mapping: Mapping) -> int:
     return prod(prod(level.spatial.values()) for level in mapping.levels)
 
 
-def write_nest(out: Writer, site: Site, leaf: Leaf) -> None:
+def write_nest(out: Writer, site: Site, leaf: LeafCode) -> None:
     """The function that runs one thread's share of the loops of all levels.
 
     Args:
@@ -60,9 +61,9 @@ def write_nest(out: Writer, site: Site, leaf: Leaf) -> None:
         site: workload and mapping.
         leaf: gives the loops that are not the nest's.
     """
-    nest = _Nest(out=out, site=site, leaf=leaf, parts=_parts(site.mapping))
+    nest = _Function(out=out, site=site, leaf=leaf, parts=_parts(site.mapping))
     arguments = (*site.arguments, *(["long part"] if nest.parts else []))
-    regions = {d: Region(start="0", end=str(n), size=n, whole=True) for d, n in site.workload.sizes}
+    regions = {d: DimRegion(start="0", end=str(n), size=n, whole=True) for d, n in site.workload.sizes}
     with out.block(f"static void {site.entry}_nest({', '.join(arguments)})"):
         nest.level(len(site.mapping.levels) - 1, regions)
 
@@ -80,15 +81,15 @@ def _parts(mapping: Mapping) -> dict[tuple[int, str], tuple[int, int]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Nest:
+class _Function:
     """The function while it is written."""
 
     out: Writer
     site: Site
-    leaf: Leaf
+    leaf: LeafCode
     parts: dict[tuple[int, str], tuple[int, int]]
 
-    def level(self, number: int, regions: dict[str, Region]) -> None:
+    def level(self, number: int, regions: dict[str, DimRegion]) -> None:
         """The loops over the tiles of a level and what is inside them; below level 0 the leaf."""
         site = self.site
         if number < 0:
@@ -101,7 +102,7 @@ class _Nest:
         loops = [d for d in level.permutation if d not in taken and level.tile[d] < regions[d].size]
         self._tiles(number, loops, regions)
 
-    def _tiles(self, number: int, loops: list[str], regions: dict[str, Region]) -> None:
+    def _tiles(self, number: int, loops: list[str], regions: dict[str, DimRegion]) -> None:
         """Loops inside each other, outermost first, then what is inside a tile."""
         if not loops:
             self._inside(number, regions)
@@ -114,7 +115,7 @@ class _Nest:
                 self.out.line(f"const long {found.end} = smaller({name} + {tile}, {region.end});")
             self._tiles(number, others, {**regions, dim: found})
 
-    def _inside(self, number: int, tile: dict[str, Region]) -> None:
+    def _inside(self, number: int, tile: dict[str, DimRegion]) -> None:
         """A thread's share of a tile, if it is split, and the next level; a share may be empty."""
         shares = dict(tile)
         for (at, dim), (step, ways) in self.parts.items():
@@ -125,7 +126,7 @@ class _Nest:
             self.level(number - 1, shares)
 
 
-def _heading(level: LevelMapping, regions: dict[str, Region], taken: tuple[str, ...]) -> list[str]:
+def _heading(level: LevelMapping, regions: dict[str, DimRegion], taken: tuple[str, ...]) -> list[str]:
     """What a comment says of a level: its tile, its order, its split."""
     looped = [d for d in level.permutation if level.tile[d] < regions[d].size and d not in taken]
     texts = [f"{level.level}: tile {' '.join(f'{d}={n}' for d, n in level.tile.items())}"]
@@ -138,14 +139,14 @@ def _heading(level: LevelMapping, regions: dict[str, Region], taken: tuple[str, 
     return texts
 
 
-def _tile(name: str, tile: int, region: Region) -> Region:
+def _tile(name: str, tile: int, region: DimRegion) -> DimRegion:
     """What one trip of a loop works on."""
     if tile == 1 or (region.whole and region.size % tile == 0):
-        return Region(start=name, end=f"{name} + {tile}", size=tile, whole=True)
-    return Region(start=name, end=f"{name}_end", size=tile, whole=False)
+        return DimRegion(start=name, end=f"{name} + {tile}", size=tile, whole=True)
+    return DimRegion(start=name, end=f"{name}_end", size=tile, whole=False)
 
 
-def _share(out: Writer, name: str, tile: Region, step: int, ways: int) -> Region:
+def _share(out: Writer, name: str, tile: DimRegion, step: int, ways: int) -> DimRegion:
     """The part of a tile that one thread gets: the first ones get the rounded-up quotient, the last the rest."""
     part = f"part / {step} % {ways}" if step > 1 else f"part % {ways}"
     size = -(-tile.size // ways)
@@ -154,7 +155,7 @@ def _share(out: Writer, name: str, tile: Region, step: int, ways: int) -> Region
     first = "" if tile.start == "0" else f"{tile.start} + "
     out.line(f"const long {start} = {first}{part} * {share};")
     out.line(f"const long {end} = smaller({start} + {share}, {tile.end});")
-    return Region(start=start, end=end, size=size, whole=tile.whole and tile.size % ways == 0)
+    return DimRegion(start=start, end=end, size=size, whole=tile.whole and tile.size % ways == 0)
 
 
 def smaller_text() -> str:

@@ -8,21 +8,21 @@ has every place at the rim of the image where the real points differ from tap to
 
 from __future__ import annotations
 
-from optmap.native.emit.leaf import Leaf, Site
-from optmap.native.emit.outer_product_plan import Plan
+from optmap.kernels.kernel_roles import KernelKind
+from optmap.native.emit.leaf import LeafCode, Site
+from optmap.native.emit.outer_product_plan import OuterProductPlan
 from optmap.native.emit.outer_product_tile import write_tile
 from optmap.native.emit.regions import window_of
 from optmap.native.emit.turned import turn_text
 from optmap.native.emit.vectors import INLINE, vector_text
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
-from optmap.problem.kernel_roles import KernelKind
 
 MOST_POINTS = 1_000_000
 """Iterations of a padded dim of which every piece is looked at."""
 
 
-def outer_product_leaf(site: Site) -> Leaf | str:
+def outer_product_leaf(site: Site) -> LeafCode | str:
     """The leaf, or why it does not apply."""
     roles, core = site.roles, site.machine.core
     if core is None or roles is None or roles.kind is not KernelKind.OUTER_PRODUCT:
@@ -47,7 +47,7 @@ def outer_product_leaf(site: Site) -> Leaf | str:
         return "no outer product: a dim is in two padded subscripts"
     if any(site.workload.extents[w.point] > MOST_POINTS for w in windows if w.point is not None):
         return f"no outer product: a padded dim of more than {MOST_POINTS:,} iterations"
-    plan = Plan(site=site, roles=roles, windows=tuple(windows), registers=core.registers)
+    plan = OuterProductPlan(site=site, roles=roles, windows=tuple(windows), registers=core.registers)
     return _leaf(plan, core.vector_bytes)
 
 
@@ -64,7 +64,7 @@ def _unaligned(site: Site) -> str:
     return ""
 
 
-def _leaf(plan: Plan, vector_bytes: int) -> Leaf:
+def _leaf(plan: OuterProductPlan, vector_bytes: int) -> LeafCode:
     """All of it."""
     entry, bits = plan.site.entry, plan.site.workload.output.bits
     out = Writer()
@@ -89,7 +89,7 @@ def _leaf(plan: Plan, vector_bytes: int) -> Leaf:
         out.lines(body.replace("@", name, 1))
         out.line()
     out.lines(tile)
-    return Leaf(
+    return LeafCode(
         kind=KernelKind.OUTER_PRODUCT,
         text=out.text(),
         layouts=plan.layouts,
@@ -99,7 +99,7 @@ def _leaf(plan: Plan, vector_bytes: int) -> Leaf:
     )
 
 
-def _write_apart(out: Writer, plan: Plan) -> None:
+def _write_apart(out: Writer, plan: OuterProductPlan) -> None:
     """Functions for an output whose lanes lie apart."""
     entry, kind, vector = plan.site.entry, plan.site.types[0], plan.roles.vector
     stride = plan.strides(0)[vector]

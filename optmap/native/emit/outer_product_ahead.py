@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import takewhile
 from math import prod
 
+from optmap.kernels.code_options import LINE_BYTES
 from optmap.native.emit.indices import sum_text
-from optmap.native.emit.outer_product_plan import Plan, constant_place
-from optmap.native.emit.prefetch import Ahead, Loop, nest_loops, own_bytes, place_text, trips
-from optmap.problem.code_options import LINE_BYTES
+from optmap.native.emit.outer_product_plan import OuterProductPlan, constant_place
+from optmap.native.emit.prefetch import Ahead, CodeLoop, nest_loops, own_bytes, place_text, trips
 
 
-def lines_ahead(plan: Plan) -> tuple[Ahead, ...]:
+def lines_ahead(plan: OuterProductPlan) -> tuple[Ahead, ...]:
     """What is asked for ahead: tensors that do not stay in a core's own memory.
 
     Those are the ones that would take more than half of it, since the others need room, too.
@@ -23,12 +23,12 @@ def lines_ahead(plan: Plan) -> tuple[Ahead, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def _is_large(plan: Plan, number: int) -> bool:
+def _is_large(plan: OuterProductPlan, number: int) -> bool:
     buffer = plan.buffers[number]
     return 0 < own_bytes(plan.site) < 2 * buffer.layout.size(buffer.shape) * buffer.bits // 8
 
 
-def _weights_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
+def _weights_ahead(plan: OuterProductPlan, loops: list[CodeLoop]) -> Ahead | None:
     """The next tile of weights, shared by the calls that work on this one."""
     number, dims = plan.roles.weights, plan.weights.dims
     inner = list(takewhile(lambda loop: loop.dim not in dims, reversed(loops)))[::-1]
@@ -52,7 +52,7 @@ def _weights_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
     )
 
 
-def _comes_again(plan: Plan, outside: list[Loop]) -> bool:
+def _comes_again(plan: OuterProductPlan, outside: list[CodeLoop]) -> bool:
     """Whether the elements of the image that all points need are still near when they are needed again.
 
     So it is where a loop outside, over outputs that read the same elements, has so few of them inside that they take
@@ -73,7 +73,7 @@ def _comes_again(plan: Plan, outside: list[Loop]) -> bool:
     return 2 * plan.image.footprint(inside) * plan.image.bits // 8 <= own_bytes(plan.site)
 
 
-def _image_ahead(plan: Plan, loops: list[Loop]) -> Ahead | None:
+def _image_ahead(plan: OuterProductPlan, loops: list[CodeLoop]) -> Ahead | None:
     """What the next tile along the outermost loop over points brings that this one has not."""
     number, points = plan.roles.images, plan.roles.points
     at = next((n for n, loop in enumerate(loops) if loop.dim in points), None)

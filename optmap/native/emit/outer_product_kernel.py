@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from optmap.kernels.code_options import LINE_BYTES
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.outer_product_sums import Box, Sum
 from optmap.native.emit.turned import SHORTEST
 from optmap.native.emit.vectors import BARRIER
 from optmap.native.emit.writer import Writer
-from optmap.problem.code_options import LINE_BYTES
 
 UNROLL = 4
 """Steps of the innermost reduction loop that are written out."""
@@ -22,7 +22,7 @@ SPARSE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
+class OuterProductKernel:
     """One kernel: a register tile of fixed size, and which of its points are real at which taps."""
 
     entry: str

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
 
-from optmap.native.code import Buffer, Layout
+from optmap.kernels.code_options import StoreKind
+from optmap.kernels.kernel_roles import KernelRoles, kernel_parts, taken_dims
+from optmap.native.code import Buffer, TensorLayout
 from optmap.native.emit.leaf import Site
 from optmap.native.emit.outer_product_sums import Sum
-from optmap.native.emit.regions import Pattern, Pieces, Window, pieces
+from optmap.native.emit.regions import DimRegions, PaddedSubscript, Pattern, pieces
 from optmap.native.layouts import buffers_of, plain_layouts
-from optmap.problem import TensorAccess
-from optmap.problem.code_options import StoreKind
-from optmap.problem.kernel_roles import KernelRoles, kernel_parts, taken_dims
+from optmap.workloads.access import TensorAccess
 
 MOST_KERNELS = 24
 """Sizes and rims that get a kernel of their own; a mapping with more of them runs some dims point by point."""
@@ -40,12 +40,12 @@ class Variant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class OuterProductPlan:
     """What the leaf decides before anything is written."""
 
     site: Site
     roles: KernelRoles
-    windows: tuple[Window, ...]
+    windows: tuple[PaddedSubscript, ...]
     """Padded subscripts of the image."""
     registers: int
     """Vector registers of the core."""
@@ -55,7 +55,7 @@ class Plan:
         """Dims of the reduction whose loops are the leaf's."""
         return taken_dims(self.site.workload, self.site.mapping, self.roles.reduction)
 
-    def pieces_of(self, dim: str) -> Pieces:
+    def pieces_of(self, dim: str) -> DimRegions:
         """Pieces that the leaf is called with."""
         return pieces(self.site, dim, taken=dim in self.takes)
 
@@ -86,10 +86,10 @@ class Plan:
         return "always" if self.sums_once else "asked"
 
     @cached_property
-    def layouts(self) -> tuple[Layout, ...]:
+    def layouts(self) -> tuple[TensorLayout, ...]:
         """Per access: activations as the user wants them, weights as they are read."""
         found = list(self.site.activations)
-        found[self.roles.weights] = Layout(order=self._weights_order())
+        found[self.roles.weights] = TensorLayout(order=self._weights_order())
         return tuple(found)
 
     def _weights_order(self) -> tuple[tuple[int, int], ...]:
@@ -190,7 +190,7 @@ class Plan:
             found[most] = lanes if most == roles.vector else 1
         return found
 
-    def kernel_pieces(self, dim: str) -> Pieces:
+    def kernel_pieces(self, dim: str) -> DimRegions:
         """Pieces that kernels work on."""
         return pieces(self.site, dim, taken=False, inside=self.parts[dim])
 

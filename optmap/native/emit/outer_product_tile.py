@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from optmap.kernels.code_options import LINE_BYTES
 from optmap.native.emit.indices import element_text, sum_text
 from optmap.native.emit.outer_product_ahead import lines_ahead
-from optmap.native.emit.outer_product_kernel import Kernel
-from optmap.native.emit.outer_product_plan import Plan, Variant, constant_place
+from optmap.native.emit.outer_product_kernel import OuterProductKernel
+from optmap.native.emit.outer_product_plan import OuterProductPlan, Variant, constant_place
 from optmap.native.emit.outer_product_sums import Box, Sum
 from optmap.native.emit.prefetch import Ahead
-from optmap.native.emit.regions import Window
+from optmap.native.emit.regions import PaddedSubscript
 from optmap.native.emit.writer import Writer
-from optmap.problem.code_options import LINE_BYTES
 
 FOLDING_BITS = 512
 """Length of the vectors of instruction sets whose multiply-adds broadcast an element of memory."""
@@ -20,7 +20,7 @@ MOST_FOLDED = 2
 """Vectors that read an element each; more of them share one that was loaded before."""
 
 
-def write_tile(plan: Plan) -> tuple[dict[str, str], str]:
+def write_tile(plan: OuterProductPlan) -> tuple[dict[str, str], str]:
     """Kernels, text and name, and the function of the tile, which calls them."""
     tile = _Tile(plan=plan, ahead=lines_ahead(plan))
     tile.write()
@@ -31,7 +31,7 @@ def write_tile(plan: Plan) -> tuple[dict[str, str], str]:
 class _Tile:
     """The function while it is written."""
 
-    plan: Plan
+    plan: OuterProductPlan
     ahead: tuple[Ahead, ...]
     out: Writer = field(default_factory=Writer)
     kernels: dict[str, str] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class _Tile:
         values = [places.get(parameter, parameter) for _, parameter in kernel.parameters]
         self.out.line(f"{name}({', '.join(values)});")
 
-    def _kernel(self, chosen: dict[str, Variant]) -> tuple[Kernel, dict[str, str]]:
+    def _kernel(self, chosen: dict[str, Variant]) -> tuple[OuterProductKernel, dict[str, str]]:
         """The kernel for some variants, and what its parameters are in the tile's function."""
         site, roles = self.plan.site, self.plan.roles
         lanes, size = site.lanes, chosen[roles.vector].size
@@ -134,7 +134,7 @@ class _Tile:
         names = (site.tensors[0], site.tensors[roles.images], site.tensors[roles.weights])
         places = {names[0]: "to", names[2]: "by", f"d_{site.dims[roles.vector]}": self.plan.start_text(roles.vector)}
         sums, bounds = self._sums(chosen)
-        kernel = Kernel(
+        kernel = OuterProductKernel(
             entry=site.entry,
             kind=site.types[0],
             operands=names,
@@ -185,7 +185,7 @@ class _Tile:
             sums[-2:] = [sums[-1].merged(sums[-2])]
         return tuple(sums), bounds
 
-    def _bounds(self, window: Window, name: str) -> dict[str, str]:
+    def _bounds(self, window: PaddedSubscript, name: str) -> dict[str, str]:
         """First real tap of one point and number of them, as C expressions."""
         start = [] if window.point is None else [(self.plan.start_text(window.point), -window.stride)]
         low, high = sum_text(start, window.first), sum_text(start, window.last)

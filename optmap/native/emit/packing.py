@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmap.native.code import Buffer, Layout, Piece
+from optmap.native.code import Buffer, LayoutPiece, TensorLayout
 from optmap.native.emit.indices import sum_text
 from optmap.native.emit.writer import Writer
 
@@ -25,7 +25,7 @@ def write_packing(out: Writer, head: str, kind: str, buffer: Buffer, threads: in
             out.lines("#ifdef _OPENMP", f"#pragma omp parallel for schedule(static) num_threads({threads})", "#endif")
         with out.blocks(f"for (long i{n} = 0; i{n} < {piece.extent}; i{n}++)" for n, piece in moving):
             target = sum_text((f"i{n}", piece.stride) for n, piece in moving)
-            strides = [piece.stride for piece in Layout.plain(len(buffer.shape)).pieces(buffer.shape)]
+            strides = [piece.stride for piece in TensorLayout.plain(len(buffer.shape)).pieces(buffer.shape)]
             source = sum_text((f"({text})" if " " in text else text, s) for text, s in zip(index, strides, strict=True))
             filled = [axis for axis in range(len(buffer.shape)) if _spanned(axis, pieces) > buffer.shape[axis]]
             inside = " && ".join(f"{index[axis]} < {buffer.shape[axis]}" for axis in filled)
@@ -33,11 +33,11 @@ def write_packing(out: Writer, head: str, kind: str, buffer: Buffer, threads: in
             out.line(f"packed[{target}] = {f'{inside} ? {value} : 0' if inside else value};")
 
 
-def _index(axis: int, pieces: tuple[Piece, ...]) -> str:
+def _index(axis: int, pieces: tuple[LayoutPiece, ...]) -> str:
     """The subscript that the loop variables of its pieces make."""
     return sum_text((f"i{n}", p.block) for n, p in enumerate(pieces) if p.axis == axis and p.extent > 1)
 
 
-def _spanned(axis: int, pieces: tuple[Piece, ...]) -> int:
+def _spanned(axis: int, pieces: tuple[LayoutPiece, ...]) -> int:
     first = next(piece for piece in pieces if piece.axis == axis)
     return first.extent * first.block

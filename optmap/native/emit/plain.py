@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from optmap.kernels.code_options import ActivationLayout
+from optmap.kernels.kernel_roles import KernelKind
 from optmap.native.code import Buffer
 from optmap.native.emit.indices import element_text
-from optmap.native.emit.leaf import Leaf, Site
+from optmap.native.emit.leaf import LeafCode, Site
 from optmap.native.emit.points import point_loops
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
-from optmap.problem.code_options import ActivationLayout
-from optmap.problem.kernel_roles import KernelKind
 
 
-def plain_leaf(site: Site) -> Leaf:
+def plain_leaf(site: Site) -> LeafCode:
     """Loops over the points of a tile, in the order of level 0."""
-    return Leaf(
+    return LeafCode(
         kind=KernelKind.PLAIN,
         text=_tile(site, buffers_of(site.workload, site.activations)),
         layouts=site.activations,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from optmap.native.emit.indices import index_text
-from optmap.problem import Workload
+from optmap.workloads.workload import Workload
 
 
 def point_loops(

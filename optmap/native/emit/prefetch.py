@@ -11,7 +11,7 @@ from optmap.native.emit.leaf import Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
+class CodeLoop:
     """A loop of the nest with more than one trip."""
 
     dim: str
@@ -33,26 +33,26 @@ class Ahead:
     """That one call asks for."""
 
 
-def nest_loops(site: Site, takes: Collection[str]) -> list[Loop]:
+def nest_loops(site: Site, takes: Collection[str]) -> list[CodeLoop]:
     """Loops of the nest around a leaf, outermost first.
 
     Args:
         site: the mapping.
         takes: dims whose loops of level 0 are the leaf's.
     """
-    found: list[Loop] = []
+    found: list[CodeLoop] = []
     sizes = dict(site.workload.extents)
     for number in range(len(site.mapping.levels) - 1, -1, -1):
         level = site.mapping.levels[number]
         for dim in level.permutation:
             tile = level.tile[dim]
             if tile < sizes[dim] and not (number == 0 and dim in takes):
-                found.append(Loop(dim=dim, tile=tile, trips=-(-sizes[dim] // tile)))
+                found.append(CodeLoop(dim=dim, tile=tile, trips=-(-sizes[dim] // tile)))
         sizes = {d: -(-level.tile[d] // level.spatial.get(d, 1)) for d in sizes}
     return found
 
 
-def place_text(site: Site, loops: Iterable[Loop]) -> str:
+def place_text(site: Site, loops: Iterable[CodeLoop]) -> str:
     """Number of a trip among those of nested loops, outermost first; nearly, if tiles are ragged."""
     found: list[tuple[str, int]] = []
     inside = 1
@@ -65,7 +65,7 @@ def place_text(site: Site, loops: Iterable[Loop]) -> str:
     return found[0][0] if len(found) == 1 else f"({sum_text(reversed(found))})"
 
 
-def trips(loops: Iterable[Loop]) -> int:
+def trips(loops: Iterable[CodeLoop]) -> int:
     """Of loops inside each other."""
     return prod(loop.trips for loop in loops)
 

@@ -13,7 +13,8 @@ from optmap.native.emit.packing import write_packing
 from optmap.native.emit.points import point_loops
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
-from optmap.problem import Axis, Semantics, TensorAccess
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.workload import Semantics
 
 
 def header_text(code: Code) -> str:
@@ -104,7 +105,7 @@ def _write_comparison(out: Writer, code: Code) -> None:
     """The first element that is further from the reference than rounding explains."""
     buffer, kind = code.buffers[0], C_TYPES[code.buffers[0].bits]
     names = {f"i{n}": f"i{n}" for n in range(len(buffer.shape))}
-    axes = tuple(Axis(terms=((name, 1),), offset=o) for name, o in zip(names, buffer.origin, strict=True))
+    axes = tuple(Subscript(terms=((name, 1),), offset=o) for name, o in zip(names, buffer.origin, strict=True))
     access = TensorAccess(name="found", axes=axes)
     heads = [f"for (long i{n} = 0; i{n} < {size}; i{n}++)" for n, size in enumerate(buffer.shape)]
     subscripts = ",".join("%ld" for _ in names)

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import gcd
 
 from optmap.native.emit.leaf import Site
-from optmap.problem import Axis
+from optmap.workloads.access import Subscript
 
 Segment = tuple[int, int, int, int]
 """Taps from the first to before the second number, for which points from the third to before the fourth are real."""
@@ -17,7 +17,7 @@ Pattern = tuple[Segment, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pieces:
+class DimRegions:
     """How the levels of a mapping cut a dim."""
 
     extent: int
@@ -72,7 +72,7 @@ def _parts(start: int, size: int, part: int) -> list[tuple[int, int]]:
     return [(start + at, min(part, size - at)) for at in range(0, size, part)]
 
 
-def pieces(site: Site, dim: str, *, taken: bool, inside: int | None = None) -> Pieces:
+def pieces(site: Site, dim: str, *, taken: bool, inside: int | None = None) -> DimRegions:
     """The pieces of a dim that a leaf is called with.
 
     Args:
@@ -85,11 +85,11 @@ def pieces(site: Site, dim: str, *, taken: bool, inside: int | None = None) -> P
     cuts = [(level.tile[dim], level.spatial.get(dim, 1)) for level in reversed(levels)]
     if inside is not None:
         cuts.append((inside, 1))
-    return Pieces(extent=site.workload.extents[dim], cuts=tuple(cuts))
+    return DimRegions(extent=site.workload.extents[dim], cuts=tuple(cuts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class PaddedSubscript:
     """A padded subscript of the image: points of an output dim and taps of a reduction dim."""
 
     point: str | None
@@ -132,7 +132,9 @@ class Window:
         return max(low, 0), min(high, size)
 
 
-def window_of(axis: Axis, extents: dict[str, int], points: Sequence[str], taps: Sequence[str]) -> Window | None:
+def window_of(
+    axis: Subscript, extents: dict[str, int], points: Sequence[str], taps: Sequence[str]
+) -> PaddedSubscript | None:
     """The window of a padded subscript.
 
     Returns:
@@ -146,6 +148,6 @@ def window_of(axis: Axis, extents: dict[str, int], points: Sequence[str], taps: 
     point, stride = mine[0] if mine else (None, 0)
     tap, dilation = others[0] if others else (None, 0)
     first, last = axis.real
-    return Window(
+    return PaddedSubscript(
         point=point, tap=tap, stride=stride, dilation=dilation, first=first - axis.offset, last=last - axis.offset
     )

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from optmap.errors import CheckError, InputError, SolverUnavailableError
-from optmap.native.host.figures import Figure, Job, Progress, Quantity, Spread, jobs_of, measure
+from optmap.base.errors import CheckError, InputError, SolverUnavailableError
+from optmap.base.shown import Shown
+from optmap.machines.core import Core
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.native.host.figures import Figure, Job, Measured, Progress, Spread, jobs_of, measure
 from optmap.native.host.probes import Probes
 from optmap.native.host.processor import CPUINFO, Processor, Vectors, read_processor
 from optmap.native.host.shape import microkernel_of
 from optmap.native.host.tables import SYSTEM, Cache, Topology, read_topology
 from optmap.native.toolchain.compiler import find_compiler
-from optmap.problem import Bandwidth, Capacity, Core, Level, LevelKind, Machine
-from optmap.shown import Shown
+from optmap.workloads.amounts import Bandwidth, Capacity
 
 ROUNDS = {True: (2, 0.04), False: (6, 0.1)}
 """Rounds, and seconds per job in each, of a quick detection and of a full one."""
@@ -57,12 +59,12 @@ class Host(Shown):
     seconds: float
     """That the detection took."""
 
-    def figure(self, quantity: Quantity, threads: int = 1, place: int = -1) -> Figure | None:
+    def figure(self, quantity: Measured, threads: int = 1, place: int = -1) -> Figure | None:
         """What was measured of something, or None."""
         return figure_for(self.figures, quantity, threads, place)
 
 
-def figure_for(figures: tuple[Figure, ...], quantity: Quantity, threads: int = 1, place: int = -1) -> Figure | None:
+def figure_for(figures: tuple[Figure, ...], quantity: Measured, threads: int = 1, place: int = -1) -> Figure | None:
     """The figure of a quantity, number of threads and cache; None if it was not measured."""
     wanted = (quantity, threads, place)
     return next((f for f in figures if (f.job.quantity, f.job.threads, f.job.place) == wanted), None)
@@ -164,7 +166,7 @@ def host_machine(name: str, topology: Topology, vectors: Vectors | None, figures
         levels[split] = replace(levels[split], fanout=len(topology.cpus))
     for place, level in enumerate(levels[first:], first):
         levels[place] = _linked(level, place - first + 1, topology, figures)
-    peak = figure_for(figures, Quantity.PEAK)
+    peak = figure_for(figures, Measured.PEAK)
     clock = None if peak is None else round(peak.clock_hz.median / 1e6) * 10**6
     return Machine(name=name, levels=tuple(levels), memory=MEMORY, clock_hz=clock, core=core)
 
@@ -174,8 +176,8 @@ def core_of(vectors: Vectors | None, figures: tuple[Figure, ...]) -> Core | None
 
     Ports are what the best slice in a hundred shows, rounded to the nearest whole number.
     """
-    latency, peak = figure_for(figures, Quantity.LATENCY), figure_for(figures, Quantity.PEAK)
-    loads = figure_for(figures, Quantity.LOADS)
+    latency, peak = figure_for(figures, Measured.LATENCY), figure_for(figures, Measured.PEAK)
+    loads = figure_for(figures, Measured.LOADS)
     if vectors is None or latency is None or peak is None or loads is None:
         return None
     return Core(
@@ -238,7 +240,7 @@ def link_rate(place: int, threads: int, topology: Topology, figures: tuple[Figur
         topology: cores and caches.
         figures: what was measured.
     """
-    found, peak = figure_for(figures, Quantity.READ, threads, place), figure_for(figures, Quantity.PEAK)
+    found, peak = figure_for(figures, Measured.READ, threads, place), figure_for(figures, Measured.PEAK)
     if found is None or peak is None:
         return None
     private = place < len(topology.caches) and not topology.caches[place].common
@@ -287,7 +289,7 @@ def _crowding_notes(machine: Machine, topology: Topology, figures: tuple[Figure,
 
 def _port_notes(core: Core | None, figures: tuple[Figure, ...]) -> list[str]:
     """Ports are whole; what was measured may be far from that."""
-    peak, loads = figure_for(figures, Quantity.PEAK), figure_for(figures, Quantity.LOADS)
+    peak, loads = figure_for(figures, Measured.PEAK), figure_for(figures, Measured.LOADS)
     if core is None or peak is None or loads is None:
         return []
     found = []
@@ -309,7 +311,7 @@ def _port_notes(core: Core | None, figures: tuple[Figure, ...]) -> list[str]:
 def _depth_notes(topology: Topology, figures: tuple[Figure, ...]) -> list[str]:
     """The outermost cache may be smaller for this process than its table says."""
     last = len(topology.caches)
-    near, far = (figure_for(figures, Quantity.READ, place=place) for place in (last - 1, last))
+    near, far = (figure_for(figures, Measured.READ, place=place) for place in (last - 1, last))
     if near is None or far is None or last < 2:
         return []
     cache, memory = topology.caches[-1], far.per_second.median
@@ -317,7 +319,7 @@ def _depth_notes(topology: Topology, figures: tuple[Figure, ...]) -> list[str]:
     if near.per_second.median < 1.2 * memory:
         return [f"{name} of {size} is in the tables, but streams out of it are no faster than out of the memory"]
     between = (near.per_second.median * memory) ** 0.5
-    slow: list[Job] = [f.job for f in figures if f.job.quantity is Quantity.DEPTH and f.per_second.median < between]
+    slow: list[Job] = [f.job for f in figures if f.job.quantity is Measured.DEPTH and f.per_second.median < between]
     if not slow:
         return []
     least = min(job.size for job in slow)

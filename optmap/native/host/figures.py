@@ -21,7 +21,7 @@ SHARES = (8, 4, 2)
 """Parts of the outermost cache whose streams show how much of it there is."""
 
 
-class Quantity(StrEnum):
+class Measured(StrEnum):
     """What a job measures."""
 
     LATENCY = "latency"
@@ -38,7 +38,7 @@ class Quantity(StrEnum):
     """As read, of a part of the outermost cache."""
 
 
-PROBES = {Quantity.LATENCY: Probe.FMA_LATENCY, Quantity.PEAK: Probe.FMA, Quantity.WRITE: Probe.WRITE}
+PROBES = {Measured.LATENCY: Probe.FMA_LATENCY, Measured.PEAK: Probe.FMA, Measured.WRITE: Probe.WRITE}
 """The others read."""
 
 
@@ -66,7 +66,7 @@ class Spread:
 class Job:
     """One thing to measure."""
 
-    quantity: Quantity
+    quantity: Measured
     threads: int
     place: int = -1
     """Number of the cache whose content is streamed, inner first; one more for the memory."""
@@ -131,22 +131,22 @@ def jobs_of(topology: Topology, *, memory_bytes: int, quick: bool) -> tuple[Job,
     """
     cores, caches = len(topology.cpus), topology.caches
     teams = (1, cores) if cores > 1 else (1,)
-    found = [Job(quantity=Quantity.LATENCY, threads=1)]
-    found += [Job(quantity=Quantity.PEAK, threads=team) for team in teams]
-    found.append(Job(quantity=Quantity.LOADS, threads=1, size=NEARBY))
+    found = [Job(quantity=Measured.LATENCY, threads=1)]
+    found += [Job(quantity=Measured.PEAK, threads=team) for team in teams]
+    found.append(Job(quantity=Measured.LOADS, threads=1, size=NEARBY))
     for place in range(len(caches) + 1):
         for team in teams:
             size = stream_size(topology, place, team, memory_bytes)
             common = place == len(caches) or len(caches[place].cpus) > 1
             if size and (team == 1 or common or not quick):
-                found.append(Job(quantity=Quantity.READ, threads=team, place=place, size=size))
+                found.append(Job(quantity=Measured.READ, threads=team, place=place, size=size))
             if size and team == 1 and not quick:
-                found.append(Job(quantity=Quantity.WRITE, threads=team, place=place, size=size))
+                found.append(Job(quantity=Measured.WRITE, threads=team, place=place, size=size))
     if len(caches) > 1:
         near = max(job.size for job in found if job.place < len(caches))
         parts = (caches[-1].size // share for share in SHARES)
         found += [
-            Job(quantity=Quantity.DEPTH, threads=1, place=len(caches) - 1, size=part)
+            Job(quantity=Measured.DEPTH, threads=1, place=len(caches) - 1, size=part)
             for part in parts
             if near < part <= memory_bytes
         ]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from optmap.errors import LimitError
+from optmap.base.errors import LimitError
 from optmap.native.toolchain.build import build_library
 from optmap.native.toolchain.libraries import load_library
 

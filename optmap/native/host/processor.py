@@ -6,7 +6,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from optmap.errors import SolverUnavailableError
+from optmap.base.errors import SolverUnavailableError
 from optmap.native.toolchain.compiler import find_compiler
 
 CPUINFO = Path("/proc/cpuinfo")

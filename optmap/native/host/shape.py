@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from optmap.errors import InputError
-from optmap.problem import Core, Microkernel
-from optmap.problem.kernel_roles import RegisterShape
+from optmap.base.errors import InputError
+from optmap.kernels.kernel_roles import RegisterShape
+from optmap.machines.core import Core, Microkernel
 
 
 def microkernel_shape(core: Core) -> RegisterShape:

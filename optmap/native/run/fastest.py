@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from optmap.errors import CheckError
+from optmap.base.errors import CheckError
+from optmap.kernels.code_options import CodeOptions
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
 from optmap.native.code import Code, Ran
 from optmap.native.run.mapped import Tell, proposed
 from optmap.native.run.several import run_tasks
-from optmap.native.run.tasks import Task
+from optmap.native.run.tasks import RunTask
 from optmap.native.statement import refuse_meshes
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.code_options import CodeOptions
+from optmap.workloads.workload import Workload
 
 
 def fastest_code(
@@ -37,7 +39,7 @@ def fastest_code(
         SolverUnavailableError: if there is no C compiler.
     """
     runs = run_tasks(
-        [Task(workload=workload, machine=machine)],
+        [RunTask(workload=workload, machine=machine)],
         options,
         threads=threads,
         candidates=candidates,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from optmap.errors import InputError
-from optmap.names import choose
+from optmap.base.errors import InputError
+from optmap.base.names import choose
 from optmap.native.code import Buffer, Code
 from optmap.native.emit.names import tensor_names
 from optmap.native.run.clock import Call, bound_call
@@ -26,7 +26,7 @@ from optmap.native.run.layouts import (
     stored_shape,
     view_of,
 )
-from optmap.problem import Semantics
+from optmap.workloads.workload import Semantics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

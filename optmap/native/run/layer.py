@@ -8,21 +8,23 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from optmap.clock import Clock
-from optmap.evaluate import Prediction, Running
-from optmap.gap.beside import proved_floor
-from optmap.gap.time_floor import TimeFloor
+from optmap.answers.proofs.beside import proved_floor
+from optmap.answers.proofs.time_floor import TimeFloor
+from optmap.base.clock import Clock
+from optmap.count.timing.floor import Running
+from optmap.count.timing.results import Prediction
+from optmap.machines.machine import Machine
 from optmap.native.code import Buffer
 from optmap.native.emit.emit import emit_code
 from optmap.native.run.clocking import Ready, Timing, timings
 from optmap.native.run.compiled import compile_code
 from optmap.native.run.kernel import Kernel, Packed
 from optmap.native.run.layouts import Array, dtype_of, empty, stored_shape
-from optmap.native.run.mapped import Mapped
+from optmap.native.run.mapped import CodeMapping
 from optmap.native.run.reference import terms
 from optmap.native.run.results import LayerRun, Tried
 from optmap.native.run.verdict import Trial, Verdict, judge, trials_of
-from optmap.problem import Machine, Workload
+from optmap.workloads.workload import Workload
 
 FLOOR_SECONDS = 5.0
 """Time for the bounds of one workload."""
@@ -33,7 +35,7 @@ CHOOSING = 0.5
 def run_layer(
     workload: Workload,
     machine: Machine,
-    mappings: Sequence[Mapped],
+    mappings: Sequence[CodeMapping],
     *,
     seconds: float = 1.0,
     seed: int = 0,

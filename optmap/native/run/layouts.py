@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.native.code import ALIGNMENT, Buffer
 from optmap.native.layouts import pack, unpack
 

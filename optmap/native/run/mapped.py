@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optmap.evaluate.timing import Prediction, predict
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.code_options import CodeOptions
-from optmap.search.bottleneck import MOPT
+from optmap.count.timing import Prediction, predict
+from optmap.kernels.code_options import CodeOptions
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
+from optmap.search.papers.bottleneck import MOPT
 from optmap.search.question import Question
 from optmap.search.timed import ranked
+from optmap.workloads.workload import Workload
 
 Tell = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapped:
+class CodeMapping:
     """A mapping with the choices of its code, and what is predicted for it."""
 
     mapping: Mapping
@@ -25,7 +27,9 @@ class Mapped:
     """None on a machine that does not say what a core computes with."""
 
 
-def as_given(workload: Workload, machine: Machine, mapping: Mapping, options: CodeOptions, threads: int = 1) -> Mapped:
+def as_given(
+    workload: Workload, machine: Machine, mapping: Mapping, options: CodeOptions, threads: int = 1
+) -> CodeMapping:
     """A mapping that there is.
 
     Raises:
@@ -33,7 +37,7 @@ def as_given(workload: Workload, machine: Machine, mapping: Mapping, options: Co
     """
     mapping.check(workload, machine)
     found = None if machine.core is None else predict(workload, machine, mapping, options, threads=threads)
-    return Mapped(mapping=mapping, options=options, prediction=found)
+    return CodeMapping(mapping=mapping, options=options, prediction=found)
 
 
 def proposed(
@@ -45,7 +49,7 @@ def proposed(
     count: int = 5,
     time_limit: float = 60.0,
     progress: Tell | None = None,
-) -> tuple[Mapped, ...]:
+) -> tuple[CodeMapping, ...]:
     """The first mappings of the model of time; where nothing is known of a core, the one that moves least (`mopt`).
 
     Args:
@@ -65,4 +69,4 @@ def proposed(
         request = Question(workload=workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
         return (as_given(workload, machine, MOPT.run(request).mapping, options),)
     found = ranked(workload, machine, options, threads=threads, count=count, time_limit=time_limit, progress=progress)
-    return tuple(Mapped(mapping=c.mapping, options=c.options, prediction=c.prediction) for c in found)
+    return tuple(CodeMapping(mapping=c.mapping, options=c.options, prediction=c.prediction) for c in found)

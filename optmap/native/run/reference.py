@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.native.code import Buffer
-from optmap.problem import Axis, TensorAccess, Workload
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.workload import Workload
 
 Double = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -154,7 +155,7 @@ def placed(workload: Workload, buffer: Buffer, found: Double, region: Region) ->
     return made
 
 
-def element_places(axis: Axis, origin: int, region: Region, fixed: Mapping[str, int]) -> Places:
+def element_places(axis: Subscript, origin: int, region: Region, fixed: Mapping[str, int]) -> Places:
     """Elements along a subscript for all values of its free dim."""
     at = np.asarray(axis.offset - origin)
     for dim, coefficient in axis.terms:
@@ -162,7 +163,7 @@ def element_places(axis: Axis, origin: int, region: Region, fixed: Mapping[str, 
     return at
 
 
-def _longest(axis: Axis, extents: Mapping[str, int], seen: list[str]) -> str | None:
+def _longest(axis: Subscript, extents: Mapping[str, int], seen: list[str]) -> str | None:
     """The longest dim of a subscript that stands in no other."""
     own = [dim for dim in axis.dims if seen.count(dim) == 1]
     return max(own, key=lambda dim: extents[dim], default=None)

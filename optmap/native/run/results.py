@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from optmap.gap.time_floor import TimeFloor
+from optmap.answers.proofs.time_floor import TimeFloor
+from optmap.base.shown import Shown
+from optmap.kernels.code_options import CodeOptions
+from optmap.machines.machine import Machine
 from optmap.native.code import Code
 from optmap.native.run.clocking import Timing
-from optmap.native.run.mapped import Mapped
+from optmap.native.run.mapped import CodeMapping
 from optmap.native.run.verdict import Verdict
-from optmap.problem import Machine, Workload
-from optmap.problem.code_options import CodeOptions
-from optmap.shown import Shown
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
     """One mapping that was run."""
 
-    mapped: Mapped
+    mapped: CodeMapping
     code: Code
     verdict: Verdict
     timing: Timing | None

@@ -6,24 +6,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from optmap.errors import InputError
-from optmap.names import choose
+from optmap.base.errors import InputError
+from optmap.base.names import choose
+from optmap.files.codes import options_from
+from optmap.files.fields import Fields
+from optmap.files.machines import machine_from
+from optmap.files.mappings import read_mapping
+from optmap.files.reading import read_json
+from optmap.files.workloads import read_workload
+from optmap.kernels.code_options import CodeOptions
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
 from optmap.native.code import Code, Ran
 from optmap.native.emit.emit import emit_code
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.code_options import CodeOptions
-from optmap.problem.io.codes import options_from
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.files import read_json
-from optmap.problem.io.machines import machine_from
-from optmap.problem.io.mappings import read_mapping
-from optmap.problem.io.workloads import read_workload
+from optmap.workloads.workload import Workload
 
 SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FastestMapping:
     """The fastest mapping of one layer of a document."""
 
     workload: Workload
@@ -89,7 +91,7 @@ def _parted(text: str) -> tuple[Path, str | None]:
     return Path(file + SUFFIX), name
 
 
-def _read(path: Path) -> list[Found]:
+def _read(path: Path) -> list[FastestMapping]:
     fields = read_json(path)
     schema = fields.text("schema", "")
     reader = READERS.get(schema)
@@ -101,7 +103,7 @@ def _read(path: Path) -> list[Found]:
     return list(reader(fields, path.name))
 
 
-def _runs(top: Fields, name: str) -> Iterable[Found]:
+def _runs(top: Fields, name: str) -> Iterable[FastestMapping]:
     """Layers of `run` of which a mapping is right."""
     options = options_from(top.fields("options"))
     for layer in top.items("layers"):
@@ -113,7 +115,7 @@ def _runs(top: Fields, name: str) -> Iterable[Found]:
         yield _found(layer, holder, options, _ran(timing, "seconds", layer, tried, f"optmap run, {name}"))
 
 
-def _benches(top: Fields, name: str) -> Iterable[Found]:
+def _benches(top: Fields, name: str) -> Iterable[FastestMapping]:
     """Layers of `bench`, each with one number of threads and one state of the caches."""
     for layer in top.items("layers"):
         given = (
@@ -124,16 +126,19 @@ def _benches(top: Fields, name: str) -> Iterable[Found]:
         yield _found(layer, top, options_from(given), _ran(ours, "median_s", ours, layer.integer("candidates"), by))
 
 
-READERS: dict[str, Callable[[Fields, str], Iterable[Found]]] = {"optmap.run/1": _runs, "optmap.bench/1": _benches}
+READERS: dict[str, Callable[[Fields, str], Iterable[FastestMapping]]] = {
+    "optmap.run/1": _runs,
+    "optmap.bench/1": _benches,
+}
 
 
 def _ran(timing: Fields, key: str, rates: Fields, tried: int, by: str) -> Ran:
     return Ran(gflops=rates.positive("gflops"), seconds=timing.positive(key), tried=tried, by=by)
 
 
-def _found(layer: Fields, holder: Fields, options: CodeOptions, ran: Ran) -> Found:
+def _found(layer: Fields, holder: Fields, options: CodeOptions, ran: Ran) -> FastestMapping:
     workload, machine = read_workload(layer.fields("workload")), machine_from(holder.fields("machine"))
-    return Found(
+    return FastestMapping(
         workload=workload,
         machine=machine,
         mapping=read_mapping(layer.fields("mapping"), workload, machine),

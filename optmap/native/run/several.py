@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.kernels.code_options import CodeOptions
 from optmap.native.run.layer import run_layer
-from optmap.native.run.mapped import Mapped, Tell, as_given, proposed
+from optmap.native.run.mapped import CodeMapping, Tell, as_given, proposed
 from optmap.native.run.results import LayerRun, Runs
-from optmap.native.run.tasks import Task
+from optmap.native.run.tasks import RunTask
 from optmap.native.statement import refuse_meshes
 from optmap.native.toolchain.compiler import find_compiler
-from optmap.problem.code_options import CodeOptions
 
 
 def run_tasks(
-    tasks: Sequence[Task],
+    tasks: Sequence[RunTask],
     options: CodeOptions,
     *,
     threads: int,
@@ -55,7 +55,7 @@ def run_tasks(
         if progress is not None:
             progress(f"{task.workload.title}", number / len(tasks))
         if task.mapping is not None:
-            mappings: tuple[Mapped, ...] = (as_given(task.workload, target, task.mapping, options),)
+            mappings: tuple[CodeMapping, ...] = (as_given(task.workload, target, task.mapping, options),)
         else:
             mappings = proposed(
                 task.workload, target, options, threads=threads, count=candidates, time_limit=time_limit

@@ -8,23 +8,25 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from optmap.errors import InputError
-from optmap.gap.solution import SavedSolution, solution_from
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.inputs import ExtentsInput, extents_of, is_file, is_statement, text_of
-from optmap.problem.io.files import read_json
-from optmap.problem.io.kinds import expected
-from optmap.problem.library import list_networks, match_workloads
-from optmap.problem.library import workload as library_workload
-from optmap.problem.network import Network, network, read_network
-from optmap.problem.parser import parse_workload
+from optmap.answers.documents.solution import SavedSolution, solution_from
+from optmap.base.errors import InputError
+from optmap.files.inputs import ExtentsInput, extents_of, is_file, is_statement, text_of
+from optmap.files.kinds import expected
+from optmap.files.library import list_networks, match_workloads
+from optmap.files.library import workload as library_workload
+from optmap.files.network import Network, network, read_network
+from optmap.files.reading import read_json
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
 from optmap.search.result import Answer, Solved
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Workload
 
 TaskInput = Workload | Network | Answer[Any, Any] | SavedSolution | str | PathLike[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class RunTask:
     """One workload to be run."""
 
     workload: Workload
@@ -35,7 +37,7 @@ class Task:
     """None to search for some."""
 
 
-def all_tasks(given: Sequence[TaskInput], extents: ExtentsInput | None = None) -> list[Task]:
+def all_tasks(given: Sequence[TaskInput], extents: ExtentsInput | None = None) -> list[RunTask]:
     """The workloads that several texts or objects stand for, in their order.
 
     Args:
@@ -53,7 +55,7 @@ def all_tasks(given: Sequence[TaskInput], extents: ExtentsInput | None = None) -
     return [task for what in given for task in tasks_of(what, sizes)]
 
 
-def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Task, ...]:
+def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[RunTask, ...]:
     """The workloads that a text or an object stands for.
 
     Args:
@@ -65,26 +67,26 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ta
         InputError: if it is none of these.
     """
     if isinstance(what, Workload):
-        return (Task(workload=what),)
+        return (RunTask(workload=what),)
     if isinstance(what, Network):
-        return tuple(Task(workload=layer) for layer in what.layers)
+        return tuple(RunTask(workload=layer) for layer in what.layers)
     if isinstance(what, Solved):
-        return (Task(workload=what.workload, machine=what.machine, mapping=runnable_mapping(what)),)
+        return (RunTask(workload=what.workload, machine=what.machine, mapping=runnable_mapping(what)),)
     text = text_of(what, "workload", "a name, a pattern, a file, a statement, or what solve returned")
     if is_statement(text):
         if not extents:
             raise InputError(f"{text!r} needs the extents of its dims; add them, such as --extents i=64,j=64")
-        return (Task(workload=parse_workload(text, extents)),)
+        return (RunTask(workload=parse_workload(text, extents)),)
     if text.endswith(".json"):
         with expected(text, "a solution of a machine with caches", "solution"):
             return tasks_of(solution_from(read_json(Path(text))))
     if any(mark in text for mark in "*?"):
-        return tuple(Task(workload=library_workload(name)) for name in match_workloads(text))
+        return tuple(RunTask(workload=library_workload(name)) for name in match_workloads(text))
     if is_file(text) and text.endswith((".yaml", ".yml")):
         return tasks_of(read_network(Path(text)))
     if text.casefold() in (name.casefold() for name in list_networks()):
         return tasks_of(network(text))
-    return (Task(workload=library_workload(text)),)
+    return (RunTask(workload=library_workload(text)),)
 
 
 def runnable_mapping(found: Solved) -> Mapping:

@@ -11,10 +11,10 @@ from time import monotonic
 
 import numpy as np
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
+from optmap.base.texts import several
 from optmap.native.host.tables import read_topology
 from optmap.native.run.clock import Called, warm_seconds
-from optmap.texts import several
 
 LEAST_SECONDS = 1e-3
 """Of a sample: shorter calls are timed several at a time."""

@@ -7,21 +7,12 @@ from math import prod
 
 import numpy as np
 
-from optmap.errors import CheckError, LimitError
+from optmap.base.errors import CheckError, LimitError
+from optmap.base.texts import number
 from optmap.native.code import Buffer
 from optmap.native.run.layouts import Array, dtype_of
-from optmap.native.run.reference import (
-    Double,
-    Places,
-    element_places,
-    looped_dims,
-    placed,
-    sums,
-    terms,
-    whole_region,
-)
-from optmap.problem import Semantics, Workload
-from optmap.texts import number
+from optmap.native.run.reference import Double, Places, element_places, looped_dims, placed, sums, terms, whole_region
+from optmap.workloads.workload import Semantics, Workload
 
 MOST_OUTPUTS = 2**24
 """Outputs that are checked at most."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from optmap.errors import CheckError, InputError
+from optmap.base.errors import CheckError, InputError
 from optmap.native.toolchain.compiler import COMMON, Compiler, find_compiler
 
 FOLDER = "OPTMAP_BUILD_DIR"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from optmap.errors import SolverUnavailableError
+from optmap.base.errors import SolverUnavailableError
 
 NAMES = ("cc", "gcc", "clang")
 """Compilers that are looked for if the environment variable CC names none."""

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from optmap.errors import OptmapError
+from optmap.base.errors import OptmapError
 from optmap.native.toolchain.build import build_library
 from optmap.native.toolchain.compiler import INSTALL, find_compiler
 from optmap.native.toolchain.libraries import load_library

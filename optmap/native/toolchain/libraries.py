@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-from optmap.errors import CheckError
+from optmap.base.errors import CheckError
 
 
 def load_library(path: Path) -> ctypes.CDLL:

@@ -14,12 +14,15 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError, LimitError
-from optmap.evaluate import Moved
+from optmap.base.errors import InputError, LimitError
+from optmap.count.tally import Moved
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.mappings.levels import Mapping
 from optmap.native.code import Buffer
 from optmap.native.toolchain.build import build_library
 from optmap.native.toolchain.libraries import load_library
-from optmap.problem import Level, LevelKind, Machine, Mapping, Semantics, TensorAccess, Workload, access_names
+from optmap.workloads.access import TensorAccess
+from optmap.workloads.workload import Semantics, Workload, access_names
 
 SOURCES = ("caches.c", "walk.c")
 PAGE = 4096
@@ -149,7 +152,7 @@ def simulate_caches(
     line = built[0][1]
     count = len(workload.tensors)
     loads, stores = _counters(geometries, count), _counters(geometries, count)
-    nest = _Nest(workload, mapping, buffers, bases or _addresses(buffers), line=line, registers=registers)
+    nest = _WalkCall(workload, mapping, buffers, bases or _addresses(buffers), line=line, registers=registers)
     table = _table(geometries)
     _done(_library().walk_nest(ctypes.byref(nest.walk), len(levels), _at(table), _at(loads), _at(stores)))
     words = 8 * line // workload.word_bits
@@ -184,7 +187,7 @@ class _Access(Structure):
     _fields_ = [("base", c_int64), ("axes", c_int64), ("size", c_int64), ("axis", POINTER(_Axis))]
 
 
-class _Walk(Structure):
+class _CacheWalk(Structure):
     """`walk` of walk.c."""
 
     _fields_ = [
@@ -199,7 +202,7 @@ class _Walk(Structure):
     ]
 
 
-class _Nest:
+class _WalkCall:
     """A `walk` and what its pointers lead to, which lives as long as it does."""
 
     def __init__(
@@ -226,7 +229,7 @@ class _Nest:
         ]
         array = (_Access * len(accesses))(*accesses)
         self._kept += [accesses, array]
-        self.walk = _Walk(
+        self.walk = _CacheWalk(
             dims=len(self._dims),
             levels=len(tiles),
             tensors=len(accesses),

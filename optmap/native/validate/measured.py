@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from optmap.kernels.code_options import CodeOptions
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
 from optmap.native.code import Code
 from optmap.native.emit.emit import emit_code
 from optmap.native.run.clocking import Ready
@@ -19,8 +22,7 @@ from optmap.native.run.layouts import stored, view_of
 from optmap.native.run.reference import terms
 from optmap.native.run.turns import in_turns, pinned, roused, warm_sampler
 from optmap.native.run.verdict import judge, trials_of
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.code_options import CodeOptions
+from optmap.workloads.workload import Workload
 
 Told = Callable[[str, float], None]
 """Is told what is done, and how much of it."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 
 SWEEPS = 10
 """Of a median polish; it hardly changes after a few."""

@@ -7,19 +7,13 @@ from collections.abc import Iterator
 from itertools import product
 from math import prod
 
-from optmap.errors import InputError, LimitError
+from optmap.base.errors import InputError, LimitError
+from optmap.kernels.kernel_roles import RegisterShape, kernel_roles
 from optmap.loop_orders import dataflow_classes
-from optmap.problem import (
-    Level,
-    LevelKind,
-    LevelMapping,
-    Machine,
-    Mapping,
-    RegisterShape,
-    Workload,
-    kernel_roles,
-)
-from optmap.search.sizes import even_cuts
+from optmap.machines.machine import Level, LevelKind, Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.search.space.sizes import even_cuts
+from optmap.workloads.workload import Workload
 
 TRIES = 400
 """Draws per wanted sample, before fewer are handed back."""

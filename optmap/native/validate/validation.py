@@ -8,25 +8,27 @@ from pathlib import Path
 from statistics import median
 from typing import ClassVar
 
-from optmap.errors import InputError
-from optmap.evaluate.timing import Prediction, predict
+from optmap.base.errors import InputError
+from optmap.base.shown import Shown
+from optmap.count.timing import Prediction, predict
+from optmap.kernels.code_options import CodeOptions
+from optmap.kernels.kernel_roles import KernelKind
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
 from optmap.native.code import Code
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.native.validate.caches import CacheTraffic, caches_of, simulate_caches
 from optmap.native.validate.measured import Told, build_samples, emit_samples, ready_samples, time_samples
 from optmap.native.validate.ranks import TOPS, crossed_loss, kendall, polished, spearman, top_loss
 from optmap.native.validate.samples import sample_mappings
-from optmap.problem import Machine, Mapping, Workload
-from optmap.problem.code_options import CodeOptions
-from optmap.problem.kernel_roles import KernelKind
-from optmap.shown import Shown
+from optmap.workloads.workload import Workload
 
 PREDICTED, MEASURED = "predicted time", "measured time"
 """What samples are ranked by, beside `predicted L1 - L2` and `simulated L1 - L2`: what crosses a boundary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class ValidatedMapping:
     """One mapping, and what is said of it."""
 
     mapping: Mapping
@@ -46,7 +48,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class RankAgreement:
     """How one number per sample ranks the samples by another."""
 
     by: str
@@ -68,20 +70,20 @@ class LayerValidation:
     """The samples of one workload."""
 
     workload: Workload
-    samples: tuple[Sample, ...]
-    rankings: tuple[Ranking, ...]
+    samples: tuple[ValidatedMapping, ...]
+    rankings: tuple[RankAgreement, ...]
     """Predicted against measured time first, if there was a clock; then what is simulated."""
 
     @property
-    def in_order(self) -> tuple[Sample, ...]:
+    def in_order(self) -> tuple[ValidatedMapping, ...]:
         """Best predicted first."""
         return tuple(sorted(self.samples, key=lambda sample: sample.cycles))
 
-    def gflops(self, sample: Sample) -> float | None:
+    def gflops(self, sample: ValidatedMapping) -> float | None:
         """Measured billions of additions and multiplications per second, those on padding counted; None if not run."""
         return None if sample.seconds is None else 2e-9 * self.workload.operations / sample.seconds
 
-    def ranking(self, by: str, of: str) -> Ranking | None:
+    def ranking(self, by: str, of: str) -> RankAgreement | None:
         """The one with these names; None if it was not made."""
         return next((each for each in self.rankings if (each.by, each.of) == (by, of)), None)
 
@@ -101,12 +103,12 @@ class Validation(Shown):
     """In which each was timed."""
     seed: int
 
-    def medians(self, by: str, of: str) -> Ranking | None:
+    def medians(self, by: str, of: str) -> RankAgreement | None:
         """Medians over layers, of those where there is something to rank; None if there is none."""
         rows = [row for layer in self.layers if (row := layer.ranking(by, of)) is not None]
         if not rows:
             return None
-        return Ranking(
+        return RankAgreement(
             by=by,
             of=of,
             samples=sum(row.samples for row in rows),
@@ -167,27 +169,27 @@ def validate_layers(
     )
 
 
-Drawn = Sequence[tuple[Sample, Code]]
+Drawn = Sequence[tuple[ValidatedMapping, Code]]
 """Samples with their code."""
 
 
 def draw_layer(
     workload: Workload, machine: Machine, *, count: int, seed: int = 0, options: CodeOptions | None = None
-) -> list[tuple[Sample, Code]]:
+) -> list[tuple[ValidatedMapping, Code]]:
     """Samples of a workload with their predicted time and their code; errors as for `validate_layers`."""
     chosen = options or CodeOptions()
     mappings = sample_mappings(workload, machine, count, seed=seed)
     codes = emit_samples(workload, machine, mappings, chosen)
     predictions = [predict(workload, machine, mapping, chosen) for mapping in mappings]
     return [
-        (Sample(mapping=mapping, kernel=code.kernel, prediction=prediction), code)
+        (ValidatedMapping(mapping=mapping, kernel=code.kernel, prediction=prediction), code)
         for mapping, code, prediction in zip(mappings, codes, predictions, strict=True)
     ]
 
 
 def simulate_layer(
     drawn: Drawn, machine: Machine, *, progress: Told = lambda text, done: None
-) -> list[tuple[Sample, Code]]:
+) -> list[tuple[ValidatedMapping, Code]]:
     """The samples with the traffic of the machine's caches under their loops, in the layouts of their code."""
     found = []
     for number, (sample, code) in enumerate(drawn):
@@ -205,7 +207,7 @@ def measure_layer(
     seed: int = 0,
     folder: Path | None = None,
     progress: Told = lambda text, done: None,
-) -> list[tuple[Sample, Code]]:
+) -> list[tuple[ValidatedMapping, Code]]:
     """The samples with their measured time, every one checked before; errors as for `validate_layers`."""
     kernels = build_samples([code for _, code in drawn], folder=folder, progress=progress)
     ready = ready_samples(drawn[0][1].workload, kernels, seed=seed)
@@ -216,7 +218,7 @@ def measure_layer(
     ]
 
 
-def rank_layer(workload: Workload, samples: Sequence[Sample], machine: Machine) -> LayerValidation:
+def rank_layer(workload: Workload, samples: Sequence[ValidatedMapping], machine: Machine) -> LayerValidation:
     """Rank predicted against measured time, the predicted time and its parts against simulated traffic.
 
     Args:
@@ -249,12 +251,12 @@ def _moved(prediction: Prediction, level: str) -> float:
     return next(row.moved_bytes for row in prediction.boundaries if row.between[0] == level)
 
 
-def _ranking(by: str, of: str, first: Sequence[float], second: Sequence[float]) -> Ranking:
+def _ranking(by: str, of: str, first: Sequence[float], second: Sequence[float]) -> RankAgreement:
     correlations = spearman(first, second), kendall(first, second)
-    return Ranking(by=by, of=of, samples=len(first), spearman=correlations[0], kendall=correlations[1], losses=())
+    return RankAgreement(by=by, of=of, samples=len(first), spearman=correlations[0], kendall=correlations[1], losses=())
 
 
-def _timed(by: str, first: Sequence[float], times: Sequence[float], rounds: Sequence[Sequence[float]]) -> Ranking:
+def _timed(by: str, first: Sequence[float], times: Sequence[float], rounds: Sequence[Sequence[float]]) -> RankAgreement:
     """The ranking of measured times, with what is lost."""
     crossed = (crossed_loss(first, rounds, count) for count in TOPS)
     return replace(

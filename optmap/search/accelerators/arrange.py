@@ -10,13 +10,13 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-from optmap.clock import Clock
-from optmap.evaluate.spatial.layout import layout_of
-from optmap.evaluate.spatial.rules import fits_direction
-from optmap.evaluate.spatial.wires import priced_meshes, wire_energy
-from optmap.problem.fabric import Fabric, Memory
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.problem.policy import Policy
+from optmap.base.clock import Clock
+from optmap.count.meshes.layout import layout_of
+from optmap.count.meshes.rules import fits_direction
+from optmap.count.meshes.wires import priced_meshes, wire_energy
+from optmap.machines.fabric import Fabric, Memory
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.questions.policy import Policy
 from optmap.symbolic.numbers import divisors_of
 
 

@@ -13,13 +13,13 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from optmap.errors import LimitError
-from optmap.evaluate.spatial.words import tile_words
-from optmap.problem.accelerator import Keep
-from optmap.problem.elements import whole
-from optmap.problem.fabric import Direction, Fabric, Memory, Room, Rule
-from optmap.problem.policy import Policy
-from optmap.problem.relations import Relation
+from optmap.base.errors import LimitError
+from optmap.count.meshes.words import tile_words
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.elements import whole
+from optmap.machines.fabric import Direction, Fabric, Memory, Rule, SharedRoom
+from optmap.machines.relations import Relation
+from optmap.questions.policy import Policy
 from optmap.symbolic.numbers import divisors_of
 
 Tile = tuple[int, ...]
@@ -43,20 +43,20 @@ def chain_of(fabric: Fabric, counting: Policy) -> Chain | None:
     Raises:
         LimitError: if the rules leave too many tiles to be looked at.
     """
-    return _Walk(fabric, counting).chain()
+    return _InwardWalk(fabric, counting).chain()
 
 
-def needed(fabric: Fabric, memory: Memory, room: Room, tile: Tile, counting: Policy) -> dict[str, int]:
+def needed(fabric: Fabric, memory: Memory, room: SharedRoom, tile: Tile, counting: Policy) -> dict[str, int]:
     """What a tile takes of a room, per operand that must be kept there, in the unit of its capacity."""
     return {
         fabric.operands[place].name: whole(tile_words(fabric.operands[place], tile, counting.room), weight)
         for place, weight in zip(room.operands, room.weights, strict=True)
-        if memory.keeps[place] is Keep.KEPT
+        if memory.keeps[place] is KeepRule.KEPT
     }
 
 
 @dataclass
-class _Walk:
+class _InwardWalk:
     """From inner memories to outer ones."""
 
     fabric: Fabric

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from optmap.errors import InfeasibleError, LimitError
-from optmap.problem.constraints import NO_CONSTRAINTS, Constraint, Constraints, SplitConstraint, TileConstraint
-from optmap.problem.demanded import demanded
-from optmap.problem.fabric import Fabric, fabric_of
-from optmap.problem.options import TileRule
-from optmap.problem.policy import Policy
-from optmap.problem.relations import Relation
+from optmap.base.errors import InfeasibleError, LimitError
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.relations import Relation
+from optmap.mappings.constraints import NO_CONSTRAINTS, Constraint, Constraints, SplitConstraint, TileConstraint
+from optmap.mappings.demanded import demanded
+from optmap.questions.options import TileRule
+from optmap.questions.policy import Policy
 from optmap.search.accelerators.feasible import chain_of
 from optmap.search.accelerators.infeasible import reason, short_rooms
 from optmap.search.accelerators.paddings import paddings

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from optmap.errors import LimitError
-from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Direction, Fabric, Memory, Room
-from optmap.problem.policy import Policy
+from optmap.base.errors import LimitError
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import Direction, Fabric, Memory, SharedRoom
+from optmap.questions.policy import Policy
 from optmap.search.accelerators.feasible import Chain, Tile, chain_of, needed
-from optmap.search.shortage import shortage
+from optmap.search.space.shortage import shortage
 
 UNLIMITED = 2**62
 """Words of a memory that every tile fits."""
@@ -95,7 +95,7 @@ def _sized(fabric: Fabric, sizes: dict[Place, int]) -> Fabric:
     return replace(fabric, memories=tuple(memories))
 
 
-def _short(fabric: Fabric, number: int, room: Room, tile: Tile, counting: Policy) -> str:
+def _short(fabric: Fabric, number: int, room: SharedRoom, tile: Tile, counting: Policy) -> str:
     """What a room is short of for the least tile that leaves a mapping."""
     memory, level = fabric.memories[number], fabric.machine.levels[number]
     own = next((part.capacity for part in level.partitions if part.name == room.name), level.capacity)
@@ -127,8 +127,8 @@ def _changes(fabric: Fabric) -> Iterator[tuple[Fabric, str]]:
                 changed = replace(memory, x=free) if axis == "x" else replace(memory, y=free)
                 yield _with(fabric, number, changed), f"without {rules} there is a mapping"
         for place, keep in enumerate(memory.keeps):
-            if keep is Keep.KEPT and _held_elsewhere(fabric, number, place):
-                keeps = (*memory.keeps[:place], Keep.FREE, *memory.keeps[place + 1 :])
+            if keep is KeepRule.KEPT and _held_elsewhere(fabric, number, place):
+                keeps = (*memory.keeps[:place], KeepRule.FREE, *memory.keeps[place + 1 :])
                 text = f"if {fabric.operands[place].name} may bypass {memory.name} there is a mapping"
                 yield _with(fabric, number, replace(memory, keeps=keeps)), text
 
@@ -136,7 +136,7 @@ def _changes(fabric: Fabric) -> Iterator[tuple[Fabric, str]]:
 def _held_elsewhere(fabric: Fabric, number: int, place: int) -> bool:
     """Whether an operand comes from another memory if it may bypass one: one that must keep it, or the outermost."""
     others = [memory.keeps[place] for other, memory in enumerate(fabric.memories) if other != number]
-    return number + 1 < len(fabric.memories) and (Keep.KEPT in others or others[-1] is Keep.FREE)
+    return number + 1 < len(fabric.memories) and (KeepRule.KEPT in others or others[-1] is KeepRule.FREE)
 
 
 def _with(fabric: Fabric, number: int, memory: Memory) -> Fabric:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from optmap.problem.constraints import NO_CONSTRAINTS, Constraints
+from optmap.mappings.constraints import NO_CONSTRAINTS, Constraints
 
 PRIMES = (2, 3, 5, 7)
 """A number without other prime factors is smooth, and split well enough as it is."""

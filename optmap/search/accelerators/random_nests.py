@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.elements import whole
-from optmap.problem.fabric import Fabric, Memory, Rule
-from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.elements import whole
+from optmap.machines.fabric import Fabric, Memory, Rule
+from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
 from optmap.search.accelerators.shares import fields_of, shares_of
 from optmap.symbolic.numbers import prime_factors
 
@@ -52,18 +52,18 @@ def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
     """What the machine leaves open is drawn evenly, but for what would not fit as single elements."""
     asked = np.array([list(memory.keeps) for memory in fabric.memories])
     found = rng.random((count, *asked.shape)) < 0.5
-    found[:, asked == Keep.KEPT] = True
-    found[:, asked == Keep.REFUSED] = False
+    found[:, asked == KeepRule.KEPT] = True
+    found[:, asked == KeepRule.REFUSED] = False
     for number, memory in enumerate(fabric.memories):
         for room in memory.rooms:
             weights = np.zeros(asked.shape[1], np.int64)
             weights[list(room.operands)] = [whole(1, weight) for weight in room.weights]
-            free = (asked[number] == Keep.FREE) & (weights > 0)
+            free = (asked[number] == KeepRule.FREE) & (weights > 0)
             for operand in rng.permuted(np.tile(np.flatnonzero(free), (count, 1)), axis=1).T:
                 over = found[:, number] @ weights > room.capacity
                 found[over, number, operand[over]] = False
     for operand in range(asked.shape[1]):
-        outermost = int(np.flatnonzero(asked[:, operand] != Keep.REFUSED)[-1])
+        outermost = int(np.flatnonzero(asked[:, operand] != KeepRule.REFUSED)[-1])
         found[:, outermost, operand] |= ~found[:, :, operand].any(axis=1)
     return found
 

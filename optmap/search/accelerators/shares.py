@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.problem.fabric import Fabric, Rule
-from optmap.problem.nest_batch import KINDS, TIME, Booleans
-from optmap.problem.relations import Relation
+from optmap.machines.fabric import Fabric, Rule
+from optmap.machines.relations import Relation
+from optmap.mappings.nest_batch import KINDS, TIME, Booleans
 from optmap.symbolic.numbers import divisors_of, prime_factors
 
 Slot = tuple[int, int]
@@ -22,7 +22,7 @@ Slot = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _Interval:
     """Loops of a dim whose trips together are demanded."""
 
     slots: tuple[Slot, ...]
@@ -45,7 +45,7 @@ def shares_of(fabric: Fabric, dim: int) -> tuple[Share, ...]:
     return tuple(tuple(zip(slots, each, strict=True)) for each in _products(fields, 1, fabric.extents[dim]))
 
 
-def _products(fields: tuple[_Field, ...], inside: int, extent: int) -> Iterator[tuple[int, ...]]:
+def _products(fields: tuple[_Interval, ...], inside: int, extent: int) -> Iterator[tuple[int, ...]]:
     if not fields:
         if inside == extent:
             yield ()
@@ -57,7 +57,7 @@ def _products(fields: tuple[_Field, ...], inside: int, extent: int) -> Iterator[
             yield from ((own, *further) for further in _products(rest, inside * own, extent))
 
 
-def _fields(fabric: Fabric, dim: int) -> Iterator[_Field]:
+def _fields(fabric: Fabric, dim: int) -> Iterator[_Interval]:
     """Inner to outer; ways that are demanded before the other loops between the same two tiles."""
     waiting: list[Slot] = []
     for number, memory in enumerate(fabric.memories):
@@ -79,8 +79,8 @@ def _fields(fabric: Fabric, dim: int) -> Iterator[_Field]:
 
 def _field(
     fabric: Fabric, dim: int, slots: Sequence[Slot], rules: tuple[Rule, ...] = (), tiles: tuple[Rule, ...] = ()
-) -> _Field:
-    return _Field(tuple(slots), rules, tiles, any(_open(fabric, dim, slot) for slot in slots))
+) -> _Interval:
+    return _Interval(tuple(slots), rules, tiles, any(_open(fabric, dim, slot) for slot in slots))
 
 
 def _of(rules: tuple[Rule, ...], dim: int) -> tuple[Rule, ...]:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from optmap.evaluate.spatial.count import count_nest
-from optmap.problem.machine import Machine
-from optmap.problem.options import Merit
+from optmap.count.meshes.count import count_nest
+from optmap.machines.machine import Machine
+from optmap.questions.options import Merit
 from optmap.search.accelerators.arrange import arranged
 from optmap.search.curve import Improvement
 from optmap.search.found import Found

@@ -8,11 +8,11 @@ from math import prod
 
 import numpy as np
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Fabric, Rule
-from optmap.problem.nest_batch import KINDS, Booleans, Integers
-from optmap.problem.relations import Relation
-from optmap.search.fitting import Fitting
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import Fabric, Rule
+from optmap.machines.relations import Relation
+from optmap.mappings.nest_batch import KINDS, Booleans, Integers
+from optmap.search.accelerators.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
 TRIES = 20_000
@@ -38,7 +38,7 @@ def demanded(fabric: Fabric, fitting: Fitting) -> Integers | None:
         for rule in rules
         if rule.relation is not Relation.AT_MOST and rule.value > 1
     ]
-    keeps = np.array([[keep is Keep.KEPT for keep in memory.keeps] for memory in fabric.memories])[None]
+    keeps = np.array([[keep is KeepRule.KEPT for keep in memory.keeps] for memory in fabric.memories])[None]
     trips = np.ones((len(fabric.memories), KINDS, len(fabric.dims)), np.int64)
     for tried, found in enumerate(_met(fabric, demands, trips, fabric.extents)):
         if _stands(fabric, fitting, found, keeps):

@@ -34,22 +34,22 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError, LimitError
-from optmap.evaluate.spatial.batch_columns import Columns
-from optmap.evaluate.spatial.batch_valid import valid_rows
-from optmap.evaluate.spatial.count import NEST_EXACT
-from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest import Nest
-from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch, batch_of
-from optmap.problem.policy import Policy
-from optmap.problem.relations import Relation
+from optmap.base.errors import InputError, LimitError
+from optmap.count.meshes.batch_columns import Columns
+from optmap.count.meshes.batch_valid import valid_rows
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import Fabric
+from optmap.machines.relations import Relation
+from optmap.mappings.nest import Nest
+from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch, batch_of
+from optmap.questions.policy import Policy
+from optmap.search.accelerators.fitting import Fitting
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.bayes.demands import demanded
 from optmap.search.bayes.growth import Growth
-from optmap.search.bayes.orders import Ranking, Stationary, stationary, suited
+from optmap.search.bayes.orders import KeyOrder, Stationary, stationary, suited
 from optmap.search.bayes.ways import Ways, fillings
-from optmap.search.fitting import Fitting
 
 Numbers = NDArray[np.float64]
 """Points: (points, axes), each number of 0 to 1."""
@@ -87,7 +87,7 @@ class Encoding:
     """(memory, operand) that the machine leaves open."""
     ways: tuple[Ways, ...]
     growths: tuple[Growth, ...]
-    orders: tuple[Ranking | Stationary, ...]
+    orders: tuple[KeyOrder | Stationary, ...]
     """Per memory."""
 
     @cached_property
@@ -105,7 +105,7 @@ class Encoding:
             word = "tile" if growth.filled else "size"
             yield from (f"{memories[growth.memory]} {word} {dims[dim]}" for dim in growth.axes)
         for name, order in zip(memories, self.orders, strict=True):
-            if isinstance(order, Ranking):
+            if isinstance(order, KeyOrder):
                 yield from (f"{name} order {dims[dim]}" for dim in order.axes)
             else:
                 yield from (f"{name} stays {tensors[operand]}" for operand in order.axes)
@@ -203,7 +203,7 @@ class Encoding:
 
     def _keeps(self, keys: Numbers) -> Booleans:
         """(nests, memories, operands): as asked for, but for what would not fit beside what the machine demands."""
-        asked = np.array([[keep is Keep.KEPT for keep in memory.keeps] for memory in self.fabric.memories])
+        asked = np.array([[keep is KeepRule.KEPT for keep in memory.keeps] for memory in self.fabric.memories])
         found = np.repeat(asked[None], len(keys), axis=0)
         weight = np.full(found.shape, np.inf)
         for place, (memory, operand) in enumerate(self.free):
@@ -269,7 +269,7 @@ def encoding_of(
         (number, operand)
         for number, memory in enumerate(fabric.memories)
         for operand, keep in enumerate(memory.keeps)
-        if keep is Keep.FREE
+        if keep is KeepRule.FREE
     )
     loops = [_loops(fabric, number, base, left) for number in range(len(fabric.memories))]
     reach = log(max(2, *fabric.extents))
@@ -310,10 +310,10 @@ def _ways(fabric: Fabric, base: Integers, left: tuple[int, ...], use: float, sha
                 yield Ways(memory=number, kind=kind, dims=dims, fillings=found, share=use, sharpness=sharpness)
 
 
-def _order(fabric: Fabric, number: int, dims: tuple[int, ...], base: Integers, orders: Orders) -> Ranking | Stationary:
+def _order(fabric: Fabric, number: int, dims: tuple[int, ...], base: Integers, orders: Orders) -> KeyOrder | Stationary:
     """No count depends on the order of the innermost memory's own loops."""
     demanded_too = {int(dim) for dim in np.flatnonzero(base[number, TIME] > 1)}
     own = tuple(sorted({*dims, *demanded_too})) if number else ()
     if orders is Orders.REUSE:
         return stationary(fabric, number, own)
-    return Ranking(dims=own, places=suited(fabric.memories[number], len(fabric.dims)))
+    return KeyOrder(dims=own, places=suited(fabric.memories[number], len(fabric.dims)))

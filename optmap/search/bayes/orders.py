@@ -13,14 +13,14 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.fabric import Fabric, Memory
-from optmap.problem.nest_batch import Booleans, Integers
+from optmap.machines.fabric import Fabric, Memory
+from optmap.mappings.nest_batch import Booleans, Integers
 
 Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class KeyOrder:
     """The order of the temporal loops of one memory by a key per dim, the smallest outermost."""
 
     dims: tuple[int, ...]

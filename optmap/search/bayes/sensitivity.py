@@ -12,16 +12,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
-from optmap.evaluate.spatial.count import NEST_EXACT
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.problem.fabric import Fabric
-from optmap.problem.options import Merit
+from optmap.base.errors import InputError
+from optmap.base.shown import Shown
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric
+from optmap.questions.options import Merit
 from optmap.search.bayes.encoding import Encoding, Orders, Tiles, encoding_of
 from optmap.search.bayes.surrogate import Surrogate, library
 from optmap.search.bayes.transfer import Observations
 from optmap.search.explore.judges import model
-from optmap.shown import Shown
 
 Numbers = NDArray[np.float64]
 INDICES = ("S1", "S1_conf", "ST", "ST_conf")

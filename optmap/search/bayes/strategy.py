@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
-from optmap.names import choose
+from optmap.base.errors import InputError
+from optmap.base.names import choose
 from optmap.search.bayes.encoding import Encoding, Orders, Tiles, encoding_of
 from optmap.search.bayes.surrogate import Acquisition, Surrogate, acquisition, library, normal_scores
 from optmap.search.bayes.transfer import FEW, Ensemble, Observations, ensemble, load_observations, surrogates
@@ -49,7 +49,7 @@ class BayesianSettings:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _State:
+class _Seen:
     """What a search has seen."""
 
     encoding: Encoding
@@ -117,7 +117,7 @@ def propose(question: Brief[BayesianSettings]) -> Proposals:
     return None
 
 
-def _begun(question: Brief[BayesianSettings]) -> _State:
+def _begun(question: Brief[BayesianSettings]) -> _Seen:
     """The encoding, and what other searches saw."""
     orders = Orders(choose("orders of bayesian", question.settings.orders, list(Orders)))
     tiles = Tiles(choose("tiles of bayesian", question.settings.tiles, list(Tiles)))
@@ -125,7 +125,7 @@ def _begun(question: Brief[BayesianSettings]) -> _State:
     loaded = [load_observations(name.strip()) for name in question.settings.transfer.split(",") if name.strip()]
     elders = [each.on(encoding)[each.values.argsort(kind="stable")[:PARENTS]] for each in loaded]
     turns = [group[row] for row in range(PARENTS) for group in elders if row < len(group)]
-    return _State(
+    return _Seen(
         encoding=encoding,
         points=np.empty((0, encoding.size)),
         values=np.empty(0),
@@ -144,12 +144,12 @@ def sobol(axes: int, count: int, rng: np.random.Generator) -> Numbers:
     return np.asarray(qmc.Sobol(axes, rng=rng).random_base2(power)[:count], np.float64)
 
 
-def _first(state: _State, count: int, rng: np.random.Generator) -> Numbers:
+def _first(state: _Seen, count: int, rng: np.random.Generator) -> Numbers:
     """What the sources make likely, optimistically."""
     return _batch(state, Acquisition.UCB, count, rng)
 
 
-def _batch(state: _State, kind: Acquisition, count: int, rng: np.random.Generator) -> Numbers:
+def _batch(state: _Seen, kind: Acquisition, count: int, rng: np.random.Generator) -> Numbers:
     """(count or fewer, axes): the next points to be judged."""
     if count < 1:
         return np.empty((0, state.encoding.size))
@@ -184,7 +184,7 @@ def varied(parents: Numbers, count: int, rng: np.random.Generator) -> Numbers:
     return np.where(mixed, other, moved)
 
 
-def _save(question: Brief[BayesianSettings], state: _State) -> None:
+def _save(question: Brief[BayesianSettings], state: _Seen) -> None:
     if question.settings.save:
         observations_of(state.encoding, state.points, state.values, question.merit.value).save(question.settings.save)
 

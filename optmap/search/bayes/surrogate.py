@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
-from optmap.extras import install
+from optmap.base.errors import InputError
+from optmap.base.extras import install
 
 Numbers = NDArray[np.float64]
 PACKAGES = {"sklearn": "scikit-learn", "bayes_opt": "bayesian-optimization", "SALib": "SALib"}

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
-from optmap.problem.io.fields import Fields
-from optmap.problem.io.files import read_json
+from optmap.base.errors import InputError
+from optmap.base.writing import to_json, write_text
+from optmap.files.fields import Fields
+from optmap.files.reading import read_json
 from optmap.search.bayes.encoding import Encoding
 from optmap.search.bayes.surrogate import Surrogate, normal_scores
-from optmap.writing import to_json, write_text
 
 Numbers = NDArray[np.float64]
 SCHEMA = "optmap.bayes-observations/1"

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.fabric import Direction
-from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.relations import Relation
-from optmap.search.fitting import Fitting
+from optmap.machines.fabric import Direction
+from optmap.machines.relations import Relation
+from optmap.mappings.nest_batch import Booleans, Integers
+from optmap.search.accelerators.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
 Numbers = NDArray[np.float64]

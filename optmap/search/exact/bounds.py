@@ -22,12 +22,12 @@ from itertools import chain
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.problem.accelerator import Keep
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.machines.accelerator import KeepRule
 from optmap.search.exact.costs import cycles_of, locked_of
-from optmap.search.exact.frame import Floats, Frame, Ints, product
+from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
 from optmap.search.exact.labels import Labels
-from optmap.search.exact.steps import Level, Pairs
+from optmap.search.exact.steps import MemorySteps, Pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Bounds:
         meshes: levels whose meshes are not filled; all open ones, and one more if it has only decided what it keeps.
     """
 
-    def __init__(self, frame: Frame, levels: list[Level], top: int, meshes: int) -> None:
+    def __init__(self, frame: ExactFrame, levels: list[MemorySteps], top: int, meshes: int) -> None:
         self.frame, self.top = frame, top
         self.classes = _classes(frame)
         self.ways = _ways(frame, levels[:meshes], self.classes)
@@ -121,7 +121,7 @@ class Bounds:
             values,
         )
 
-    def of_pairs(self, labels: Labels, outer: Prospect, level: Level, pairs: Pairs) -> Prospect:
+    def of_pairs(self, labels: Labels, outer: Prospect, level: MemorySteps, pairs: Pairs) -> Prospect:
         """Labels with a split as the bound of the level inside sees them.
 
         A split over irrelevant dims multiplies what enters inside and divides what is read outside by as much. For
@@ -302,14 +302,14 @@ class Bounds:
             reads[rows, port[rows]] += least * passing / above
 
 
-def merit_of(frame: Frame, energy: Floats, cycles: Floats) -> Floats:
+def merit_of(frame: ExactFrame, energy: Floats, cycles: Floats) -> Floats:
     """What is minimised."""
     if frame.merit == "energy":
         return energy
     return energy * cycles if frame.merit == "edp" else cycles
 
 
-def _classes(frame: Frame) -> list[list[int]]:
+def _classes(frame: ExactFrame) -> list[list[int]]:
     """Dims that occur in the same operands, and at different places of windows, apart."""
     found: dict[tuple[object, ...], list[int]] = {}
     for dim in range(frame.dims):
@@ -318,7 +318,7 @@ def _classes(frame: Frame) -> list[list[int]]:
     return list(found.values())
 
 
-def _ways(frame: Frame, levels: list[Level], classes: list[list[int]]) -> Ints:
+def _ways(frame: ExactFrame, levels: list[MemorySteps], classes: list[list[int]]) -> Ints:
     """Products of ways per class that all the meshes together can take."""
     products = np.array([frame.extents[members].prod() for members in classes])
     found = np.ones((1, len(classes)), np.int64)
@@ -339,7 +339,7 @@ def _maximal(ways: Ints) -> Ints:
     return np.array(sorted(kept), np.int64)
 
 
-def _widest(frame: Frame, level: int, operand: int) -> float:
+def _widest(frame: ExactFrame, level: int, operand: int) -> float:
     """Children inside a level that may share a read of an operand, by the meshes alone."""
     inside = {dim for window in frame.windows[operand] if len(window.dims) > 1 for dim in window.dims}
     able = [dim for dim in range(frame.dims) if not frame.relevant[operand, dim] or dim in inside]
@@ -354,16 +354,16 @@ def _widest(frame: Frame, level: int, operand: int) -> float:
     return found
 
 
-def _chains(frame: Frame, operand: int, parent: int, top: int) -> list[_Chain]:
+def _chains(frame: ExactFrame, operand: int, parent: int, top: int) -> list[_Chain]:
     """Chains of keepers that may be cheapest."""
-    must = [level for level in range(top, -1, -1) if frame.keep(level, operand) is Keep.KEPT]
+    must = [level for level in range(top, -1, -1) if frame.keep(level, operand) is KeepRule.KEPT]
     last = must[-1] if must else top + 1
-    free = [level for level in range(last) if frame.keep(level, operand) is Keep.FREE]
+    free = [level for level in range(last) if frame.keep(level, operand) is KeepRule.FREE]
     chains = [must, *([*must, level] for level in free)]
     return [_priced(frame, operand, parent, own) for own in chains if own or parent >= 0]
 
 
-def _priced(frame: Frame, operand: int, parent: int, keepers: list[int]) -> _Chain:
+def _priced(frame: ExactFrame, operand: int, parent: int, keepers: list[int]) -> _Chain:
     """Prices of a chain of keepers, outermost first, per word: accesses are not rounded up here, clusters full."""
     output = operand == frame.output
     read, fill, update = (kind.least[:, operand] * frame.spread for kind in (frame.read, frame.fill, frame.update))

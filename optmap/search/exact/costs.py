@@ -20,13 +20,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.elements import whole
-from optmap.search.exact.frame import ROUNDING, Charges, Flags, Floats, Frame, Ints, product
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.elements import whole
+from optmap.search.exact.frame import ROUNDING, Charges, ExactFrame, Flags, Floats, Ints, product
 from optmap.search.exact.labels import Labels, joined
 
 
-def fills_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Floats:
+def fills_of(frame: ExactFrame, labels: Labels, operand: int, values: Ints) -> Floats:
     """Words that enter all instances of a level if it keeps an operand, first touches of outputs among them."""
     if operand not in frame.sliding:
         return np.asarray(frame.operations / frame.irrelevant(operand, values) / labels.reuse[:, operand])
@@ -46,7 +46,7 @@ def fills_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Floats
     return np.asarray(found * labels.instances)
 
 
-def _shared(frame: Frame, operand: int, number: int, table: Ints, shift: Ints) -> Floats:
+def _shared(frame: ExactFrame, operand: int, number: int, table: Ints, shift: Ints) -> Floats:
     """Part of a tile that it shares with itself moved along one window."""
     window = frame.windows[operand][number]
     if frame.hulls:
@@ -55,7 +55,7 @@ def _shared(frame: Frame, operand: int, number: int, table: Ints, shift: Ints) -
     return np.asarray(window.kept[table, shift] / window.words[table])
 
 
-def locked_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Floats:
+def locked_of(frame: ExactFrame, labels: Labels, operand: int, values: Ints) -> Floats:
     """Words that will enter all instances of any level from this one inwards that keeps an operand, at least.
 
     Without windows: irrelevant loops inside take their trips from the tile's irrelevant extents, and the reuse
@@ -82,7 +82,9 @@ def locked_of(frame: Frame, labels: Labels, operand: int, values: Ints) -> Float
     return np.asarray(found * labels.instances)
 
 
-def charge(frame: Frame, kind: Charges, level: Ints | int, operand: int, *, words: Floats, instances: Floats) -> Floats:
+def charge(
+    frame: ExactFrame, kind: Charges, level: Ints | int, operand: int, *, words: Floats, instances: Floats
+) -> Floats:
     """Energy of accesses to an operand in memories: whole accesses in each instance, one of each cluster paid for.
 
     Accesses are rounded up where an element is no whole number of them.
@@ -96,7 +98,7 @@ def charge(frame: Frame, kind: Charges, level: Ints | int, operand: int, *, word
     return np.asarray(energy * np.minimum(1.0, frame.groups[level] / instances))
 
 
-def kept(frame: Frame, labels: Labels, level: int) -> Labels:
+def kept(frame: ExactFrame, labels: Labels, level: int) -> Labels:
     """Labels with every allowed set of operands kept at the level, those that do not fit left out.
 
     `choice[:, 2]` then says the set, `origin` the row of the label before.
@@ -112,14 +114,14 @@ def kept(frame: Frame, labels: Labels, level: int) -> Labels:
     return joined(parts) if parts else labels.take(np.zeros(0, np.int64))
 
 
-def keep_sets(frame: Frame, level: int) -> list[int]:
+def keep_sets(frame: ExactFrame, level: int) -> list[int]:
     """Sets of operands (bits) that a memory may keep."""
-    must = sum(1 << k for k in range(frame.operands) if frame.keep(level, k) is Keep.KEPT)
-    free = [k for k in range(frame.operands) if frame.keep(level, k) is Keep.FREE]
+    must = sum(1 << k for k in range(frame.operands) if frame.keep(level, k) is KeepRule.KEPT)
+    free = [k for k in range(frame.operands) if frame.keep(level, k) is KeepRule.FREE]
     return [must | sum(1 << k for bit, k in enumerate(free) if some >> bit & 1) for some in range(1 << len(free))]
 
 
-def fitting(frame: Frame, level: int, chosen: int, words: list[Floats]) -> Flags:
+def fitting(frame: ExactFrame, level: int, chosen: int, words: list[Floats]) -> Flags:
     """Which tiles fit a memory that keeps a set of operands."""
     found = np.ones(len(words[0]), np.bool_)
     for room in frame.memory(level).rooms:
@@ -137,7 +139,7 @@ Bill = tuple[Floats, Floats, Floats, Floats]
 """Energy, words read and written at one instance of the parent, words written at one instance of the level."""
 
 
-def bill_of(frame: Frame, labels: Labels, level: int, operand: int, values: Ints) -> Bill:
+def bill_of(frame: ExactFrame, labels: Labels, level: int, operand: int, values: Ints) -> Bill:
     """What keeping an operand at a level costs; nothing if no memory outside keeps it."""
     parent, above = labels.parent[:, operand], labels.parents[:, operand]
     fills = np.where(parent >= 0, fills_of(frame, labels, operand, values), 0.0)
@@ -157,7 +159,7 @@ def bill_of(frame: Frame, labels: Labels, level: int, operand: int, values: Ints
     return energy, read / above, served / above, filled / n
 
 
-def _with(frame: Frame, labels: Labels, level: int, bills: list[Bill], *, chosen: int, rows: Ints) -> Labels:
+def _with(frame: ExactFrame, labels: Labels, level: int, bills: list[Bill], *, chosen: int, rows: Ints) -> Labels:
     """Labels that keep a set of operands at a level."""
     found = labels.take(rows)
     all_rows = np.arange(len(rows))
@@ -185,7 +187,7 @@ def _with(frame: Frame, labels: Labels, level: int, bills: list[Bill], *, chosen
 
 
 def finished(
-    frame: Frame, labels: Labels, bills: list[Bill], *, share: Floats, units: Floats, keeps: int
+    frame: ExactFrame, labels: Labels, bills: list[Bill], *, share: Floats, units: Floats, keeps: int
 ) -> tuple[Floats, Floats]:
     """Energy and cycles of whole mappings; infinite where no memory keeps an operand.
 
@@ -231,7 +233,7 @@ def finished(
     return energy, cycles
 
 
-def cycles_of(frame: Frame, reads: Floats, writes: Floats, compute: Floats) -> Floats:
+def cycles_of(frame: ExactFrame, reads: Floats, writes: Floats, compute: Floats) -> Floats:
     """Cycles of computation or of the slowest port, in whole numbers; of ports alone for the merit `traffic`."""
     found = np.zeros(len(compute)) if frame.merit == "traffic" else np.ceil(compute * (1 - ROUNDING))
     if frame.limited:

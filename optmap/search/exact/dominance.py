@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.search.exact.frame import Flags, Frame, Ints
+from optmap.search.exact.frame import ExactFrame, Flags, Ints
 from optmap.search.exact.labels import Labels
 
 FARTHEST = 48
 """Labels of one tile that each is compared with, at most; more would be sound, and slow."""
 
 
-def undominated(frame: Frame, labels: Labels) -> Ints:
+def undominated(frame: ExactFrame, labels: Labels) -> Ints:
     """Rows that stay."""
     key = np.concatenate(
         [frame.codes(labels.tile)[:, None], labels.instances[:, None].astype(np.int64), labels.parent], axis=1

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optmap.clock import Clock
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest import Nest
+from optmap.base.clock import Clock
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest import Nest
 from optmap.search.explore.driver import Trace, drive
 from optmap.search.explore.protocol import Brief
 from optmap.search.question import Question

@@ -1,7 +1,7 @@
 """The numbers of one exact search: divisors, words of tiles, overlaps of windows, and prices, as arrays.
 
 A tile is a row of divisor numbers (`tile[dim]` is a place in the ascending list of the dim's divisors), so
-that dividing one tile by another is a look-up. Words are counted as `evaluate.spatial` counts them:
+that dividing one tile by another is a look-up. Words are counted as `count.meshes` counts them:
 exactly, or as hulls in the counting of Timeloop.
 """
 
@@ -13,14 +13,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.problem.accelerator import Keep
-from optmap.problem.elements import energies
-from optmap.problem.fabric import Fabric, Memory, Operand, Rule
-from optmap.problem.halo import value_mask
-from optmap.problem.options import Merit
-from optmap.problem.policy import Footprint
+from optmap.base.errors import InputError
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.elements import energies
+from optmap.machines.fabric import Fabric, Memory, Operand, Rule
+from optmap.questions.options import Merit
+from optmap.questions.policy import Footprint
+from optmap.workloads.halo import value_mask
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Window:
+class SplitWindow:
     """A subscript of several dims, whose neighbouring tiles overlap; tables over the divisors of its dims."""
 
     dims: tuple[int, ...]
@@ -58,7 +58,7 @@ class Window:
     """Row, shift: of these the ones that may be there already when the tile has moved: those that it shares with itself
     moved, or, where tiles are hulls, those inside the hull before, gaps or not."""
 
-    def boxes(self, frame: Frame) -> list[tuple[int, ...]]:
+    def boxes(self, frame: ExactFrame) -> list[tuple[int, ...]]:
         """Extents of its dims per row of the tables."""
         sizes = [len(frame.divisors[dim]) for dim in self.dims]
         each = zip(self.dims, self.strides, sizes, strict=True)
@@ -85,7 +85,7 @@ class Charges:
     """(level, operand): of the bits of an element, beside the accesses."""
 
 
-class Frame:
+class ExactFrame:
     """A fabric as arrays, for one counting and one merit.
 
     Args:
@@ -175,7 +175,7 @@ class Frame:
         """A memory by number."""
         return self.fabric.memories[level]
 
-    def keep(self, level: int, operand: int) -> Keep:
+    def keep(self, level: int, operand: int) -> KeepRule:
         """Whether a memory holds an operand."""
         return self.fabric.memories[level].keeps[operand]
 
@@ -232,7 +232,7 @@ class Frame:
                 found *= values[:, dim]
         return found
 
-    def _windows(self, operand: Operand) -> list[Window]:
+    def _windows(self, operand: Operand) -> list[SplitWindow]:
         return [self._window(axis) for axis in operand.axes if len(axis) > 1 or (self.hulls and self._gaps(axis))]
 
     @property
@@ -244,7 +244,7 @@ class Frame:
     def _gaps(axis: tuple[tuple[int, int], ...]) -> bool:
         return any(factor > 1 for _, factor in axis)
 
-    def _window(self, axis: tuple[tuple[int, int], ...]) -> Window:
+    def _window(self, axis: tuple[tuple[int, int], ...]) -> SplitWindow:
         dims, factors = tuple(dim for dim, _ in axis), tuple(factor for _, factor in axis)
         sizes = [len(self.divisors[dim]) for dim in dims]
         strides = tuple(prod(sizes[place + 1 :]) for place in range(len(dims)))
@@ -270,7 +270,7 @@ class Frame:
             hull_kept.append(np.maximum(0.0, width - shifts))
         certain = np.array(touched), np.array(kept)
         counted = (np.array(hull), np.array(hull_kept)) if self.hulls else certain
-        return Window(dims, factors, strides, counted[0], counted[1], certain[0], certain[1])
+        return SplitWindow(dims, factors, strides, counted[0], counted[1], certain[0], certain[1])
 
 
 def product(values: Ints | Floats) -> Floats:
@@ -285,7 +285,7 @@ def refuse(fabric: Fabric) -> None:
     """What this search cannot count.
 
     Raises:
-        InputError: see `Frame`.
+        InputError: see `ExactFrame`.
     """
     if len(fabric.dims) > MOST_DIMS:
         raise InputError(f"{fabric.workload.title}: {len(fabric.dims)} dims; the exact search takes up to {MOST_DIMS}")

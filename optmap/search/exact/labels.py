@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from optmap.search.exact.frame import Floats, Frame, Ints, Tiles
+from optmap.search.exact.frame import ExactFrame, Floats, Ints, Tiles
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ def joined(parts: list[Labels]) -> Labels:
     return Labels(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Labels)))
 
 
-def root(frame: Frame) -> Labels:
+def root(frame: ExactFrame) -> Labels:
     """The one label at the outermost memory: nothing is decided."""
     operands, slides, ports = frame.operands, len(frame.sliding), len(frame.limited)
     ones = np.ones((1, operands))

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from optmap.clock import Clock
-from optmap.problem.nest import Nest
+from optmap.base.clock import Clock
+from optmap.mappings.nest import Nest
 from optmap.search.exact.bounds import Bounds, merit_of
 from optmap.search.exact.costs import bill_of, finished, fitting, keep_sets, kept
 from optmap.search.exact.dominance import undominated
-from optmap.search.exact.frame import SLACK, Flags, Floats, Frame, Ints, Tiles, admits
+from optmap.search.exact.frame import SLACK, ExactFrame, Flags, Floats, Ints, Tiles, admits
 from optmap.search.exact.labels import Labels, joined, root
 from optmap.search.exact.quick import quick_bound
-from optmap.search.exact.rebuild import Trace, nest_from
-from optmap.search.exact.steps import Level, Moves, Pairs
+from optmap.search.exact.rebuild import LabelTrace, nest_from
+from optmap.search.exact.steps import MemorySteps, Pairs, StepTable
 
 ROWS = 100_000
 """Rows that are worked on at a time."""
@@ -25,7 +25,7 @@ WIDTH = 40
 
 
 @dataclass(slots=True)
-class Tally:
+class PassTally:
     """What a pass did."""
 
     labels: int = 0
@@ -52,11 +52,11 @@ class Machinery:
         bounds: leave out labels whose bound reaches the cutoff.
     """
 
-    def __init__(self, frame: Frame, *, dominance: bool = True, bounds: bool = True) -> None:
+    def __init__(self, frame: ExactFrame, *, dominance: bool = True, bounds: bool = True) -> None:
         self.frame, self.dominance, self.bounded = frame, dominance, bounds
-        self.levels: list[Level] = []
+        self.levels: list[MemorySteps] = []
         for number in range(frame.levels):
-            self.levels.append(Level(frame, number, self.levels[-1] if number else None))
+            self.levels.append(MemorySteps(frame, number, self.levels[-1] if number else None))
         self.bounds = [Bounds(frame, self.levels, top, top + 1) for top in range(-1, frame.levels)]
         """By the number of open levels."""
         self.kept_bounds = [Bounds(frame, self.levels, number - 1, number + 1) for number in range(frame.levels)]
@@ -67,7 +67,7 @@ class Machinery:
         bounds = self.bounds[self.frame.levels]
         return float(bounds.least(bounds.of_labels(root(self.frame)), float("inf"))[0])
 
-    def run(self, cutoff: float, clock: Clock, beam: int | None = None) -> Tally:
+    def run(self, cutoff: float, clock: Clock, beam: int | None = None) -> PassTally:
         """Whole mappings below a cutoff.
 
         Args:
@@ -75,18 +75,18 @@ class Machinery:
             clock: when to stop; what is open then counts as left out.
             beam: labels per level that go on, None for all.
         """
-        return _Run(self, cutoff, clock, beam).tally
+        return _Pass(self, cutoff, clock, beam).tally
 
 
-class _Run:
+class _Pass:
     """One pass. The cutoff falls whenever a better mapping is found."""
 
     def __init__(self, machinery: Machinery, cutoff: float, clock: Clock, beam: int | None) -> None:
         self.machinery, self.frame = machinery, machinery.frame
         self.cutoff, self.clock, self.beam = cutoff, clock, beam
-        self.tally = Tally()
+        self.tally = PassTally()
         labels = root(self.frame)
-        self.traces = [Trace(self.frame.values(labels.tile), labels.origin, labels.choice)]
+        self.traces = [LabelTrace(self.frame.values(labels.tile), labels.origin, labels.choice)]
         if self.frame.levels == 1:
             self._finish(labels)
             return
@@ -98,7 +98,7 @@ class _Run:
             self.tally.labels += len(labels)
             self.tally.sizes.append(f"{self.frame.memory(number - 1).name} {len(labels)}")
             labels.origin = own.origin[labels.origin]
-            self.traces.append(Trace(self.frame.values(labels.tile), labels.origin, labels.choice))
+            self.traces.append(LabelTrace(self.frame.values(labels.tile), labels.origin, labels.choice))
 
     def _below(self, values: Floats) -> Ints:
         """Rows whose bound leaves hope. Cycles are whole numbers: there only less is better."""
@@ -155,7 +155,7 @@ class _Run:
             labels = labels.take(np.argsort(bound, kind="stable")[: self.beam])
         return labels
 
-    def _children(self, own: Labels, part: Pairs, moves: Moves, chosen: Ints, number: int) -> Labels:
+    def _children(self, own: Labels, part: Pairs, moves: StepTable, chosen: Ints, number: int) -> Labels:
         """Labels at the level inside that leave hope, of some moves."""
         bounds = self.machinery.bounds[number]
         labels = self.machinery.levels[number].children(own, part, moves, chosen)
@@ -170,7 +170,7 @@ class _Run:
         """Whole mappings of labels at the innermost level."""
         self.tally.labels += len(labels)
         labels.origin = own.origin[labels.origin]
-        self.traces.append(Trace(self.frame.values(labels.tile), labels.origin, labels.choice))
+        self.traces.append(LabelTrace(self.frame.values(labels.tile), labels.origin, labels.choice))
         self._finish(labels)
         self.traces.pop()
 
@@ -204,7 +204,7 @@ class _Run:
         joint = [np.concatenate([getattr(part, key) for part in parts])[best] for key in ("label", "split", "rest")]
         return Pairs(*joint), bound[best]
 
-    def _portions(self, level: Level, pairs: Pairs, values: Floats) -> list[Ints]:
+    def _portions(self, level: MemorySteps, pairs: Pairs, values: Floats) -> list[Ints]:
         """Pairs in portions of a bounded number of moves, the most promising first."""
         if not len(values):
             return []

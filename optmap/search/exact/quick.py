@@ -13,12 +13,12 @@ import numpy as np
 
 from optmap.search.exact.bounds import Bounds, Prospect, merit_of
 from optmap.search.exact.costs import cycles_of
-from optmap.search.exact.frame import Floats, Frame, Ints, product
+from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
 from optmap.search.exact.labels import Labels
-from optmap.search.exact.steps import Level, Moves, Pairs
+from optmap.search.exact.steps import MemorySteps, Pairs, StepTable
 
 
-def quick_bound(bounds: Bounds, level: Level, labels: Labels, pairs: Pairs, moves: Moves) -> Floats:
+def quick_bound(bounds: Bounds, level: MemorySteps, labels: Labels, pairs: Pairs, moves: StepTable) -> Floats:
     """A bound per move."""
     own = bounds.of_pairs(labels, bounds.of_labels(labels), level, pairs)
     entering = [_entering(bounds.frame, level, pairs, moves, k) for k in range(bounds.frame.operands)]
@@ -47,7 +47,7 @@ def _cycles(bounds: Bounds, own: Prospect, units: Floats) -> Floats:
 
 
 def _entering(
-    frame: Frame, level: Level, pairs: Pairs, moves: Moves, operand: int
+    frame: ExactFrame, level: MemorySteps, pairs: Pairs, moves: StepTable, operand: int
 ) -> tuple[Floats, tuple[Ints, Floats] | None]:
     """Words that enter inside because of the loops here, per row of moves.
 

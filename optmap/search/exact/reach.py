@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.problem.relations import Relation
-from optmap.search.exact.frame import Flags, Frame
+from optmap.machines.relations import Relation
+from optmap.search.exact.frame import ExactFrame, Flags
 from optmap.search.exact.splits import Splits
 
 
-def extents_after(frame: Frame, level: int, inside: list[Flags]) -> list[Flags]:
+def extents_after(frame: ExactFrame, level: int, inside: list[Flags]) -> list[Flags]:
     """Per dim the divisors that trips at a level and an extent inside can make up.
 
     Args:
@@ -30,7 +30,7 @@ def extents_after(frame: Frame, level: int, inside: list[Flags]) -> list[Flags]:
     return found
 
 
-def extents_at(frame: Frame, level: int, splits: Splits, after: list[Flags]) -> list[Flags]:
+def extents_at(frame: ExactFrame, level: int, splits: Splits, after: list[Flags]) -> list[Flags]:
     """Per dim the divisors that ways of a mesh and what comes after them can make up, and that a tile may have."""
     found: list[Flags] = []
     for dim in range(frame.dims):
@@ -43,7 +43,7 @@ def extents_at(frame: Frame, level: int, splits: Splits, after: list[Flags]) -> 
     return found
 
 
-def _trips_allowed(frame: Frame, level: int, dim: int, trips: int) -> bool:
+def _trips_allowed(frame: ExactFrame, level: int, dim: int, trips: int) -> bool:
     """Whether rules and order of a memory may allow a loop of so many trips."""
     memory = frame.memory(level)
     named = {own for entry in memory.order for own in entry or ()}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmap.problem.nest import MemoryNest, Nest
-from optmap.search.exact.frame import Frame, Ints
-from optmap.search.exact.steps import Level
+from optmap.mappings.nest import MemoryNest, Nest
+from optmap.search.exact.frame import ExactFrame, Ints
+from optmap.search.exact.steps import MemorySteps
 
 
 @dataclass(slots=True)
-class Trace:
+class LabelTrace:
     """The choices of all labels that were kept at one level, for the way back."""
 
     tile: Ints
@@ -21,7 +21,9 @@ class Trace:
     """(split, signature, keep set) at the level outside."""
 
 
-def nest_from(frame: Frame, levels: list[Level], traces: list[Trace], *, row: int, split: int, keeps: int) -> Nest:
+def nest_from(
+    frame: ExactFrame, levels: list[MemorySteps], traces: list[LabelTrace], *, row: int, split: int, keeps: int
+) -> Nest:
     """The nest of a whole mapping.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.search.exact.frame import Flags, Floats, Frame, Ints
+from optmap.search.exact.frame import ExactFrame, Flags, Floats, Ints
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.signatures import Signature, signatures_of
 
@@ -38,7 +38,7 @@ class OrderTable:
         level: whose loops they are.
     """
 
-    def __init__(self, frame: Frame, level: int) -> None:
+    def __init__(self, frame: ExactFrame, level: int) -> None:
         self.frame, self.level = frame, level
         self.signatures: list[Signature] = []
         self._places: dict[int, Ints] = {}
@@ -141,7 +141,7 @@ class OrderTable:
         )
 
 
-def slid(frame: Frame, labels: Labels, place: int, own: Steps, outside: Floats) -> Labels:
+def slid(frame: ExactFrame, labels: Labels, place: int, own: Steps, outside: Floats) -> Labels:
     """Labels with the run of one operand with windows brought up to date.
 
     Args:

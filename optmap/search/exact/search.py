@@ -13,19 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from optmap.clock import Clock
-from optmap.errors import CheckError
-from optmap.evaluate.spatial.count import count_nest
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.evaluate.spatial.results import SpatialCost
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest import Nest
-from optmap.problem.options import Merit
+from optmap.base.clock import Clock
+from optmap.base.errors import CheckError
+from optmap.base.texts import several
+from optmap.count.meshes.count import count_nest
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.results import SpatialCost
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest import Nest
+from optmap.questions.options import Merit
 from optmap.search.curve import Improvement
-from optmap.search.exact.frame import SLACK, Frame
-from optmap.search.exact.passes import Machinery, Tally
+from optmap.search.exact.frame import SLACK, ExactFrame
+from optmap.search.exact.passes import Machinery, PassTally
 from optmap.symbolic.numbers import prime_factors
-from optmap.texts import several
 
 RISES = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
 """How far above what is proved the cutoff of each pass is; the last for all further ones."""
@@ -109,16 +109,16 @@ def search_nest(
         bounds: off to check the search against itself.
 
     Raises:
-        InputError: for what the search cannot count (see `Frame`).
+        InputError: for what the search cannot count (see `ExactFrame`).
         CheckError: if a recount contradicts the search.
     """
     begun = time.monotonic()
-    machinery = Machinery(Frame(fabric, counting, merit), dominance=dominance, bounds=bounds)
-    search = _Search(machinery, clock, progress or (lambda _: None), below=below, begun=begun, elsewhere=elsewhere)
+    machinery = Machinery(ExactFrame(fabric, counting, merit), dominance=dominance, bounds=bounds)
+    search = _ExactSearch(machinery, clock, progress or (lambda _: None), below=below, begun=begun, elsewhere=elsewhere)
     return search.run(start)
 
 
-class _Search:
+class _ExactSearch:
     """One search: the passes so far, the incumbent and the bound."""
 
     def __init__(
@@ -231,7 +231,7 @@ class _Search:
             f"{several(tally.labels, 'label')} ({', '.join(tally.sizes)}), {several(tally.evaluations, 'evaluation')}"
         )
 
-    def _found(self, tally: Tally, nest: Nest) -> None:
+    def _found(self, tally: PassTally, nest: Nest) -> None:
         """Recounts the best mapping of a pass exactly."""
         cost = self._count(nest)
         value = float(cost.merit(self.merit))

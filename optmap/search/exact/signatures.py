@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmap.problem.fabric import Memory
-from optmap.search.exact.frame import Frame
+from optmap.machines.fabric import Memory
+from optmap.search.exact.frame import ExactFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WindowRun:
     """The steps of one window at one memory."""
 
     window: int
@@ -34,13 +34,13 @@ class Signature:
 
     still: tuple[int, ...]
     """Per operand the dims of the innermost loops that do not move it."""
-    runs: tuple[Run, ...]
+    runs: tuple[WindowRun, ...]
     """Per operand with windows."""
     order: tuple[int, ...]
     """One such order, outermost first."""
 
 
-def signatures_of(frame: Frame, level: int, present: int, *, all_of_them: bool = False) -> tuple[Signature, ...]:
+def signatures_of(frame: ExactFrame, level: int, present: int, *, all_of_them: bool = False) -> tuple[Signature, ...]:
     """The orders of the loops over some dims that the machine allows, one of each effect, dominated ones left out.
 
     Args:
@@ -61,7 +61,11 @@ def signatures_of(frame: Frame, level: int, present: int, *, all_of_them: bool =
 
 
 def _walk(
-    frame: Frame, pattern: _Pattern, present: int, inner: tuple[int, ...], found: dict[tuple[object, ...], Signature]
+    frame: ExactFrame,
+    pattern: _Pattern,
+    present: int,
+    inner: tuple[int, ...],
+    found: dict[tuple[object, ...], Signature],
 ) -> None:
     signature = _signature(frame, present, inner)
     if signature is not None:
@@ -75,7 +79,7 @@ def _walk(
             _walk(frame, pattern, present, (*inner, dim), found)
 
 
-def _signature(frame: Frame, present: int, inner: tuple[int, ...]) -> Signature | None:
+def _signature(frame: ExactFrame, present: int, inner: tuple[int, ...]) -> Signature | None:
     """What the innermost loops decide, None if loops further out matter."""
     done = sum(1 << dim for dim in inner) == present
     still = []
@@ -98,18 +102,18 @@ def _signature(frame: Frame, present: int, inner: tuple[int, ...]) -> Signature 
     return Signature(tuple(still), tuple(runs), inner)
 
 
-def _run(frame: Frame, operand: int, inner: tuple[int, ...]) -> Run:
+def _run(frame: ExactFrame, operand: int, inner: tuple[int, ...]) -> WindowRun:
     entries: list[tuple[int, int]] = []
     window, inside = -1, 0
     for dim in inner:
         if frame.relevant[operand, dim]:
             own = next((k for k, w in enumerate(frame.windows[operand]) if dim in w.dims), -1)
             if own < 0 or (window >= 0 and own != window):
-                return Run(window, tuple(entries), covers=False)
+                return WindowRun(window, tuple(entries), covers=False)
             window = own
             entries.append((dim, inside))
         inside |= 1 << dim
-    return Run(window, tuple(entries), covers=True)
+    return WindowRun(window, tuple(entries), covers=True)
 
 
 def _better(one: Signature, other: Signature) -> bool:

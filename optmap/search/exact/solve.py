@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmap.errors import CheckError, LimitError
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.problem.fabric import Fabric
-from optmap.problem.options import TileRule
+from optmap.base.errors import CheckError, LimitError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.machines.fabric import Fabric
+from optmap.questions.options import TileRule
 from optmap.search.accelerators.hopeless import no_mapping
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.random_nests import random_nests

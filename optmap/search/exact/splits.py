@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.problem.fabric import Direction
-from optmap.search.exact.frame import Frame, Ints, Tiles, admits
+from optmap.machines.fabric import Direction
+from optmap.search.exact.frame import ExactFrame, Ints, Tiles, admits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Splits:
     y: Ints
 
 
-def splits_of(frame: Frame, level: int) -> Splits:
+def splits_of(frame: ExactFrame, level: int) -> Splits:
     """All fillings of one mesh: what is counted depends on the product of both directions only."""
     memory = frame.memory(level)
     x, y = _along(frame, memory.x), _along(frame, memory.y)
@@ -36,7 +36,7 @@ def splits_of(frame: Frame, level: int) -> Splits:
     return Splits(tiles=numbers, ways=ways, x=x[first[chosen]], y=y[second[chosen]])
 
 
-def _along(frame: Frame, direction: Direction) -> Ints:
+def _along(frame: ExactFrame, direction: Direction) -> Ints:
     """Ways along one direction: divisors of allowed dims whose product fits, and that meet its rules."""
     found = np.ones((1, frame.dims), np.int64)
     for dim in range(frame.dims):

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from optmap.problem.accelerator import Keep
+from optmap.machines.accelerator import KeepRule
 from optmap.search.exact.costs import fitting
-from optmap.search.exact.frame import Flags, Floats, Frame, Ints, Tiles, Window, admits, product
+from optmap.search.exact.frame import ExactFrame, Flags, Floats, Ints, SplitWindow, Tiles, admits, product
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.reach import extents_after, extents_at
 from optmap.search.exact.runs import OrderTable, slid
@@ -27,7 +27,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class StepTable:
     """Tiles and loop orders for pairs. Pairs that leave the same and split windows in the same way share rows."""
 
     pair: Ints
@@ -43,7 +43,7 @@ class Moves:
     """Number in the level's table of orders."""
 
 
-class Level:
+class MemorySteps:
     """What can be chosen at one memory, with tables that all labels share.
 
     Args:
@@ -52,7 +52,7 @@ class Level:
         inner: the level inside, None for the innermost.
     """
 
-    def __init__(self, frame: Frame, number: int, inner: Level | None) -> None:
+    def __init__(self, frame: ExactFrame, number: int, inner: MemorySteps | None) -> None:
         self.frame, self.number = frame, number
         self.inner = inner
         ones = [own == 1 for own in frame.divisors]
@@ -62,7 +62,7 @@ class Level:
         """Per dim the extents from which a mapping can go on."""
         self._fitting: dict[int, Ints] = {}
         self._tiles: dict[int, Tiles] = {}
-        self._starting: dict[Window, tuple[Ints, Floats]] = {}
+        self._starting: dict[SplitWindow, tuple[Ints, Floats]] = {}
         self.table = OrderTable(frame, number)
 
     @cached_property
@@ -125,7 +125,7 @@ class Level:
         if frame.memory(self.number).rules:
             trips = frame.values(frame.divided(np.repeat(rest[None, :], len(tiles), axis=0), tiles))
             tiles = tiles[admits(frame.memory(self.number).rules, trips)]
-        must = sum(1 << k for k in range(frame.operands) if frame.keep(self.number - 1, k) is Keep.KEPT)
+        must = sum(1 << k for k in range(frame.operands) if frame.keep(self.number - 1, k) is KeepRule.KEPT)
         if must:
             values = frame.values(tiles)
             words = [frame.words(operand, tiles, values) for operand in range(frame.operands)]
@@ -133,7 +133,7 @@ class Level:
         self._tiles[code] = tiles
         return tiles
 
-    def moves(self, pairs: Pairs) -> Moves:
+    def moves(self, pairs: Pairs) -> StepTable:
         """Every tile inside and loop order for every pair."""
         frame, windows = self.frame, self.frame.window_dims
         ways = np.where(windows, self.splits.tiles[pairs.split], 0)
@@ -160,7 +160,7 @@ class Level:
         ends = np.cumsum(counts)
         pair = np.repeat(np.arange(len(places)), counts)
         row = np.arange(len(pair)) - (ends - counts)[pair] + bounds[:-1][places][pair]
-        return Moves(
+        return StepTable(
             pair=pair,
             row=row,
             key=key[again],
@@ -169,7 +169,7 @@ class Level:
             signature=signature,
         )
 
-    def children(self, labels: Labels, pairs: Pairs, moves: Moves, chosen: Ints) -> Labels:
+    def children(self, labels: Labels, pairs: Pairs, moves: StepTable, chosen: Ints) -> Labels:
         """Labels at the level inside, for some of the moves."""
         frame = self.frame
         pair, row = moves.pair[chosen], moves.row[chosen]
@@ -212,7 +212,7 @@ class Level:
             found[:, frame.output] = 1.0
         return found
 
-    def _repeated(self, window: Window, split: Ints, tile: Tiles) -> Floats:
+    def _repeated(self, window: SplitWindow, split: Ints, tile: Tiles) -> Floats:
         """Children over the different places at which their windows start."""
         if window not in self._starting:
             own = list(window.dims)

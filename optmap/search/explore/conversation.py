@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from optmap.errors import OptmapError, StrategyError
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest_batch import NestBatch
-from optmap.search.explore.protocol import Brief, Proof, Proposals, Scores, Strategy
+from optmap.base.errors import OptmapError, StrategyError
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest_batch import NestBatch
+from optmap.search.explore.protocol import Brief, Exhausted, Proposals, Scores, Strategy
 
 MOST_EMPTY = 10_000
 """Empty batches in a row, after which a strategy is taken for one that goes on for ever."""
@@ -24,7 +24,7 @@ class Conversation:
     """
 
     def __init__(self, strategy: Strategy, question: Brief[Any]) -> None:
-        self.proof: Proof | None = None
+        self.proof: Exhausted | None = None
         """What it returned."""
         self._fabric = question.fabric
         self._empty = 0
@@ -48,12 +48,12 @@ class Conversation:
             scores: of the batch before; None at the beginning.
 
         Raises:
-            StrategyError: for anything else than batches of the fabric and a `Proof` or None at the end.
+            StrategyError: for anything else than batches of the fabric and a `Exhausted` or None at the end.
         """
         try:
             batch = next(self._proposals) if scores is None else self._proposals.send(scores)
         except StopIteration as stopped:
-            if not isinstance(stopped.value, Proof | None):
+            if not isinstance(stopped.value, Exhausted | None):
                 raise StrategyError(
                     f"the search returned {stopped.value!r}; return nothing, or a Proof that nothing is better"
                 ) from None

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import LimitError
-from optmap.problem.nest import Nest
-from optmap.problem.nest_batch import NestBatch
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import LimitError
+from optmap.base.shown import Concise
+from optmap.mappings.nest import Nest
+from optmap.mappings.nest_batch import NestBatch
 from optmap.search.curve import Improvement
 from optmap.search.explore.conversation import NO_SCORES, Conversation
 from optmap.search.explore.journal import Journal
 from optmap.search.explore.judges import Judge, model, sound
-from optmap.search.explore.protocol import Brief, Cut, Proof, Scores, Strategy
-from optmap.shown import Concise
+from optmap.search.explore.protocol import Brief, Exhausted, Pruned, Scores, Strategy
 
 ROWS = 4096
 """Nests between two looks at the clock."""
@@ -54,8 +54,8 @@ class Trace(Concise):
     """Every time that the best became better."""
     end: End | None = None
     """None while it runs."""
-    proof: Proof | None = None
-    cuts: tuple[Cut, ...] = ()
+    proof: Exhausted | None = None
+    cuts: tuple[Pruned, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     """Of the strategy, by name."""
 

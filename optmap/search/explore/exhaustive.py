@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmap.errors import InputError
+from optmap.base.errors import InputError
 from optmap.search.explore.mapspace import Mapspace
-from optmap.search.explore.protocol import Brief, Proof, Proposals, Strategy
+from optmap.search.explore.protocol import Brief, Exhausted, Proposals, Strategy
 from optmap.search.explore.settings import setting
 
 
@@ -38,7 +38,7 @@ def propose(question: Brief[ExhaustiveSettings]) -> Proposals:
         )
     question.tally.total = size.mappings
     yield from space.batches()
-    return Proof(f"each of the {size.text} mappings with perfect factors was judged")
+    return Exhausted(f"each of the {size.text} mappings with perfect factors was judged")
 
 
 STRATEGY = Strategy(propose=propose, settings=ExhaustiveSettings)

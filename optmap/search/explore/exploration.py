@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 
-from optmap.problem.fabric import Fabric
-from optmap.problem.mapping import Mapping
-from optmap.problem.nest import Nest, mapping_of
-from optmap.problem.nest_batch import NestBatch
+from optmap.machines.fabric import Fabric
+from optmap.mappings.levels import Mapping
+from optmap.mappings.nest import Nest, mapping_of
+from optmap.mappings.nest_batch import NestBatch
 from optmap.search.explore.driver import Judged, Trace, drive
 from optmap.search.explore.judges import Objective, judged_by
 from optmap.search.explore.protocol import Strategy

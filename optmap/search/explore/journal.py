@@ -30,8 +30,8 @@ from pathlib import Path
 
 import numpy as np
 
-from optmap.errors import InputError
-from optmap.problem.nest_batch import NestBatch
+from optmap.base.errors import InputError
+from optmap.mappings.nest_batch import NestBatch
 from optmap.search.explore.protocol import Scores
 
 try:
@@ -45,7 +45,7 @@ COLUMNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _JournalLine:
     """One line."""
 
     mappings: int
@@ -69,7 +69,7 @@ class Journal:
         self.path = path
         self.recalled = 0
         """Mappings that were told from the file."""
-        self._entry: _Entry | None = None
+        self._entry: _JournalLine | None = None
         self._line = 1
         self._writing = False
         header = json.dumps({"schema": SCHEMA, "search": dict(search)}).encode() + b"\n"
@@ -187,7 +187,7 @@ class Journal:
         if done != len(line):
             raise InputError(f"{self.path}: cannot be written: no space is left")
 
-    def _next(self) -> _Entry | None:
+    def _next(self) -> _JournalLine | None:
         """The next entry; at the end, without a line that was cut off, writing begins."""
         start = self._reader.tell()
         line = self._reader.readline()
@@ -205,7 +205,7 @@ class Journal:
         return self._entry
 
 
-def _entry(line: Mapping[str, object], first: int) -> _Entry:
+def _entry(line: Mapping[str, object], first: int) -> _JournalLine:
     """A line as scores; raises ValueError, KeyError or TypeError for one that is not what `note` writes."""
     if line["line"] != _sum({key: value for key, value in line.items() if key != "line"}):
         raise ValueError
@@ -217,7 +217,7 @@ def _entry(line: Mapping[str, object], first: int) -> _Entry:
         raise ValueError
     value, energy, cycles = numbers.reshape(COLUMNS, many)
     scores = Scores(valid=np.isfinite(value), value=value, energy_pj=energy, cycles=cycles)
-    return _Entry(mappings=many, seconds=seconds, proposed=proposed, scores=scores)
+    return _JournalLine(mappings=many, seconds=seconds, proposed=proposed, scores=scores)
 
 
 def _sum(line: Mapping[str, object]) -> str:

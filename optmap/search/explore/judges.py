@@ -8,14 +8,14 @@ from numbers import Real
 
 import numpy as np
 
-from optmap.errors import OptmapError, StrategyError
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.problem.fabric import Fabric
-from optmap.problem.mapping import Mapping
-from optmap.problem.nest import mapping_of
-from optmap.problem.nest_batch import NestBatch
-from optmap.problem.options import Merit
+from optmap.base.errors import OptmapError, StrategyError
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric
+from optmap.mappings.levels import Mapping
+from optmap.mappings.nest import mapping_of
+from optmap.mappings.nest_batch import NestBatch
+from optmap.questions.options import Merit
 from optmap.search.explore.protocol import Scores
 
 Judge = Callable[[NestBatch], Scores]

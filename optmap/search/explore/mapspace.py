@@ -17,11 +17,11 @@ from math import comb, factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Fabric, Rule
-from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
-from optmap.problem.nest_batch import joined as concatenated
-from optmap.problem.relations import Relation
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import Fabric, Rule
+from optmap.machines.relations import Relation
+from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
+from optmap.mappings.nest_batch import joined as concatenated
 from optmap.symbolic.numbers import prime_factors
 
 ROWS = 4096
@@ -48,7 +48,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Limit:
+class _SlotDemand:
     """A demand on what stands in one slot."""
 
     slot: int
@@ -133,7 +133,7 @@ class Mapspace:
         return found
 
     @cached_property
-    def _shared(self) -> tuple[_Limit, ...]:
+    def _shared(self) -> tuple[_SlotDemand, ...]:
         """Limits that several dims must keep to together."""
         return tuple(each for each in self._limits if len(each.rule.dims) > 1)
 
@@ -286,7 +286,7 @@ def _compositions(total: int, parts: int) -> Integers:
     return np.concatenate([found, left[:, None]], axis=1)
 
 
-def _limits(fabric: Fabric) -> Iterator[_Limit]:
+def _limits(fabric: Fabric) -> Iterator[_SlotDemand]:
     """What the machine asks of factors: sizes of meshes, and its factor rules."""
     dims = tuple(range(len(fabric.dims)))
     for number, memory in enumerate(fabric.memories):
@@ -294,16 +294,16 @@ def _limits(fabric: Fabric) -> Iterator[_Limit]:
             slot = KINDS * number + kind
             if direction.size > 1:
                 size = Rule(dims=dims, relation=Relation.AT_MOST, value=direction.size, text="")
-                yield _Limit(slot=slot, rule=size)
+                yield _SlotDemand(slot=slot, rule=size)
             for rule in direction.rules:
-                yield _Limit(slot=slot, rule=rule)
+                yield _SlotDemand(slot=slot, rule=rule)
         for rule in memory.rules:
-            yield _Limit(slot=KINDS * number + TIME, rule=rule)
+            yield _SlotDemand(slot=KINDS * number + TIME, rule=rule)
 
 
 def _keep_patterns(fabric: Fabric) -> Booleans:
     """Every choice of what is kept that the machine leaves open, (choices, memories, operands)."""
-    choices = {Keep.KEPT: (True,), Keep.REFUSED: (False,), Keep.FREE: (True, False)}
+    choices = {KeepRule.KEPT: (True,), KeepRule.REFUSED: (False,), KeepRule.FREE: (True, False)}
     every = product(*(choices[keep] for memory in fabric.memories for keep in memory.keeps))
     found = np.array(list(every), bool).reshape(-1, len(fabric.memories), len(fabric.operands))
     kept: Booleans = found[np.asarray(found.any(axis=1)).all(axis=1)]

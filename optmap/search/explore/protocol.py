@@ -16,10 +16,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest_batch import Booleans, NestBatch
-from optmap.problem.options import Merit
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.questions.options import Merit
 from optmap.search.found import PERFECT
 
 Numbers = NDArray[np.float64]
@@ -49,7 +49,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Pruned:
     """How much a rule of a strategy took out of the space."""
 
     rule: str
@@ -60,7 +60,7 @@ class Cut:
 
 
 @dataclass(slots=True)
-class Tally:
+class PruneTally:
     """What rules cut, summed over a search."""
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -73,9 +73,9 @@ class Tally:
         self.counts[rule] = (before[0] + seen, before[1] + cut)
 
     @property
-    def cuts(self) -> tuple[Cut, ...]:
+    def cuts(self) -> tuple[Pruned, ...]:
         """Per rule, in the order in which they were first asked."""
-        return tuple(Cut(rule, seen, cut) for rule, (seen, cut) in self.counts.items())
+        return tuple(Pruned(rule, seen, cut) for rule, (seen, cut) in self.counts.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +90,21 @@ class Brief(Generic[S]):
     settings: S
     rng: np.random.Generator
     """The only chance that a strategy may use: the same seed proposes the same nests."""
-    tally: Tally = field(default_factory=Tally)
+    tally: PruneTally = field(default_factory=PruneTally)
     """Where its rules are counted."""
     evaluations: int | None = None
     """Nests that will be judged at most, for strategies that plan their budget; None for any number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class Exhausted:
     """What a strategy returns that has looked at all it need look at: nothing in its space beats the best proposed."""
 
     text: str
     """How, in words."""
 
 
-Proposals = Generator[NestBatch, Scores, Proof | None]
+Proposals = Generator[NestBatch, Scores, Exhausted | None]
 """Yields nests, is sent their scores; every batch that is yielded is judged whole, unless the budget ends in it."""
 
 

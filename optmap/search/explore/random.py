@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from optmap.errors import InputError
-from optmap.problem.nest_batch import Booleans, NestBatch
+from optmap.base.errors import InputError
+from optmap.mappings.nest_batch import Booleans, NestBatch
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.explore.settings import setting

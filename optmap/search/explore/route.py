@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from optmap.errors import InputError
-from optmap.problem.options import TileRule
+from optmap.base.errors import InputError
+from optmap.questions.options import TileRule
 from optmap.search.route import ALL_MERITS, Route
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from optmap.errors import InfeasibleError, LimitError
-from optmap.problem.io.files import fingerprint
-from optmap.problem.io.machines import machine_document
-from optmap.problem.io.workloads import workload_document
+from optmap.base.errors import InfeasibleError, LimitError
+from optmap.base.texts import several
+from optmap.files.machines import machine_document
+from optmap.files.reading import fingerprint
+from optmap.files.workloads import workload_document
 from optmap.search.accelerators.wires import answered, searched
 from optmap.search.explore.driver import End, Trace, drive
 from optmap.search.explore.journal import Journal
@@ -21,7 +22,6 @@ from optmap.search.explore.protocol import Brief, Strategy
 from optmap.search.explore.settings import settings_of, values_of
 from optmap.search.found import Found
 from optmap.search.question import Question
-from optmap.texts import several
 
 FLOATS = Fraction(1, 10**12)
 """Relative distance within which the batched evaluator's numbers are the exact ones: a proof is one up to that."""

@@ -11,8 +11,8 @@ from dataclasses import Field, dataclass, field, fields
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from optmap.errors import InputError
-from optmap.names import choose
+from optmap.base.errors import InputError
+from optmap.base.names import choose
 
 HELP = "help"
 """Where the metadata of a field say what it is for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT, Clock
+from optmap.base.clock import NO_LIMIT, Clock
 from optmap.search.whole.chain_costs import FloatArray
 
 Sizes = tuple[int, ...]

@@ -1,7 +1,7 @@
 """Tiles that leave out a corner: what does not quite fit in full, and is worth it all the same.
 
 A tile a little too large for the memory fits if the last iterations of two of its dims, x and y, are left out where
-both meet (`optmap.problem.held`): the tensor with both dims then is L-shaped in the memory, and everything else moves
+both meet (`optmap.mappings.held`): the tensor with both dims then is L-shaped in the memory, and everything else moves
 as if the tile were whole. The corners of all tiles run afterwards, X iterations of x by Y of y. A tensor with x alone
 is moved once more for X of its Nx iterations, one with y alone for Y of Ny. Where w and v words have x alone and y
 alone, and a part p of the room of the tensor with both is to be saved, X/Nx * Y/Ny is about p, so that the corners cost
@@ -24,16 +24,16 @@ from math import inf, prod
 import numpy as np
 import numpy.typing as npt
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.evaluate.held import entering_words, held_words
-from optmap.problem.held import corner_dims
-from optmap.problem.reuse import Reuse, reuse_at
-from optmap.problem.workload import Workload, access_names
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.count.levels.held import entering_words, held_words
+from optmap.mappings.held import corner_dims
+from optmap.mappings.reuse import Reuse, reuse_at
 from optmap.search.iooub.flows import Flow, permutation_of, positions_of
-from optmap.search.iooub.grid import Found, TileGrid, spread
+from optmap.search.iooub.grid import BestOfFlow, TileGrid, spread
 from optmap.search.iooub.tiling import EQUAL, Tiling, best_tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
+from optmap.workloads.workload import Workload, access_names
 
 BEYOND = (1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64)
 """By how much of the memory a tile may be too large: the largest of every kind are looked at."""
@@ -116,7 +116,7 @@ def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tilin
     if not pairs or plain.value <= least_words(workload, weights):
         return []
     grid = _Overfull(workload, plain.units, [(words, tuple(range(len(workload.tensors))))], weights)
-    found: list[tuple[float, int, Found, Flow]] = []
+    found: list[tuple[float, int, BestOfFlow, Flow]] = []
     most = max(FEWEST, WORK // (len(BEYOND) * grid.points()))
     lists = grid.thinned(min(most, len(plain.tried)) * len(BEYOND), WORK)
     for flow in plain.tried[:most]:
@@ -157,7 +157,7 @@ def _pairs(workload: Workload, units: tuple[Bundle, ...], weights: Sequence[floa
 class _Overfull(TileGrid):
     """Tiles that are too large for the memory, with the price of corners that make them fit."""
 
-    def beyond(self, flow: Flow, pairs: Sequence[_Pair], lists: Sequence[IntArray], ceiling: float) -> list[Found]:
+    def beyond(self, flow: Flow, pairs: Sequence[_Pair], lists: Sequence[IntArray], ceiling: float) -> list[BestOfFlow]:
         """Per excess and pair of units, the tile that costs least with an estimate of what its corners cost.
 
         Args:
@@ -185,12 +185,12 @@ class _Overfull(TileGrid):
                 values = np.broadcast_to(np.where(fits, loads + corners, inf), shape)
                 flat = int(values.argmin())
                 if values.flat[flat] < ceiling:
-                    found.append(Found(float(values.flat[flat]), self._chosen(lists, grown, shape, flat)))
+                    found.append(BestOfFlow(float(values.flat[flat]), self._chosen(lists, grown, shape, flat)))
             if not np.any(slope):
                 break
         return found
 
-    def value(self, flow: Flow, found: Found) -> float:
+    def value(self, flow: Flow, found: BestOfFlow) -> float:
         """Weighted loads of a combination with whole tiles."""
         lists = [np.array([c]) for c in found.choice]
         grown = np.full((1,) * len(lists), found.choice[self.last] if self.last >= 0 else 0)

@@ -17,10 +17,10 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.problem.axes import overlaps
-from optmap.problem.workload import TensorAccess, Workload, access_names
+from optmap.base.clock import NO_LIMIT, Clock
 from optmap.search.iooub.units import Bundle
+from optmap.workloads.axes import overlaps
+from optmap.workloads.workload import TensorAccess, Workload, access_names
 
 MOST_PERMUTED = 7
 """Units of which all orders are listed; of more, every order of the innermost ones."""

@@ -15,15 +15,15 @@ from math import ceil, inf, prod
 
 import numpy as np
 
-from optmap.evaluate import halo
-from optmap.evaluate.cutting import Along, Array, cut_once
-from optmap.evaluate.rolling import axis_profile, buffer_table, steady
-from optmap.problem.axes import axis_groups, group_dims, moving
-from optmap.problem.workload import Axis, TensorAccess, Workload
+from optmap.count.levels import halo
+from optmap.count.levels.cutting import Along, Array, cut_once
+from optmap.count.levels.rolling import axis_profile, buffer_table, steady
 from optmap.search.iooub.flows import Flow, Hold
 from optmap.search.iooub.streams import passage
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
+from optmap.workloads.axes import axis_groups, group_dims, moving
+from optmap.workloads.workload import Subscript, TensorAccess, Workload
 
 Choice = tuple[int, ...]
 """Index of one candidate per unit."""
@@ -38,7 +38,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestOfFlow:
     """The best combination of a flow."""
 
     value: float
@@ -83,7 +83,7 @@ class TileGrid:
         """Number of combinations looked at per flow if every candidate is."""
         return prod(len(unit.boxes) for u, unit in enumerate(self.units) if u != self.last)
 
-    def search(self, flow: Flow, lists: Sequence[IntArray], ceiling: float) -> Found | None:
+    def search(self, flow: Flow, lists: Sequence[IntArray], ceiling: float) -> BestOfFlow | None:
         """The best combination of a flow below a ceiling; None if there is none.
 
         Args:
@@ -98,7 +98,7 @@ class TileGrid:
         value = float(values.flat[flat])
         if not value < ceiling:
             return None
-        return Found(value, self._chosen(lists, grown, shape, flat))
+        return BestOfFlow(value, self._chosen(lists, grown, shape, flat))
 
     def _chosen(self, lists: Sequence[IntArray], grown: IntArray, shape: tuple[int, ...], flat: int) -> Choice:
         """The combination at a place of the grid."""
@@ -230,12 +230,12 @@ class TileGrid:
             self._tables["buffer", number, rolled] = buffer_table(rows).reshape(shape)
         return self._tables["buffer", number, rolled], tuple(u for mine in live for u in mine)
 
-    def _axis(self, number: int, u: int) -> Axis:
+    def _axis(self, number: int, u: int) -> Subscript:
         """The one subscript of a tensor with a unit, without its one-trip dims."""
         (axis,) = (a for group in self._axis_groups[number] for a in group if self.units[u].dims[0] in a.dims)
         return axis
 
-    def _profiles(self, axis: Axis, u: int, live: tuple[int, ...]) -> list[IntArray]:
+    def _profiles(self, axis: Subscript, u: int, live: tuple[int, ...]) -> list[IntArray]:
         """The profile of a subscript along a unit for all combinations of candidates of its units."""
         boxes = product(*([box[0] for box in self.units[v].boxes] for v in live))
         dims = [self.units[v].dims[0] for v in live]
@@ -252,7 +252,7 @@ class TileGrid:
 
     def _window(
         self,
-        group: tuple[Axis, ...],
+        group: tuple[Subscript, ...],
         key: tuple[int, int],
         live: tuple[int, ...],
         hold: Hold,
@@ -273,7 +273,7 @@ class TileGrid:
 
     def _table(
         self,
-        group: tuple[Axis, ...],
+        group: tuple[Subscript, ...],
         live: tuple[int, ...],
         full: tuple[int, ...],
         single: tuple[int, ...],

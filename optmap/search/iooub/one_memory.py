@@ -12,26 +12,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from optmap.clock import Clock
-from optmap.errors import CheckError, InfeasibleError
-from optmap.evaluate.held import held_traffic
-from optmap.problem.canonical import in_common_order
-from optmap.problem.held import Corner, Held
-from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.options import TileRule
-from optmap.problem.partitions import CapacityGroup, capacity_groups
-from optmap.problem.pieces import Piece
-from optmap.problem.workload import Workload, access_names
-from optmap.search.compulsory import compulsory
+from optmap.base.clock import Clock
+from optmap.base.errors import CheckError, InfeasibleError
+from optmap.base.texts import several
+from optmap.count.levels.held import held_traffic
+from optmap.machines.partitions import CapacityGroup, capacity_groups
+from optmap.mappings.held import Corner, Held
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.pieces import Piece
+from optmap.questions.options import TileRule
 from optmap.search.found import Found
 from optmap.search.iooub.corners import Cornered, best_cornered
 from optmap.search.iooub.flows import permutation_of, positions_of
-from optmap.search.iooub.pieces import Part, best_in_pieces, value_of
+from optmap.search.iooub.pieces import TiledPiece, best_in_pieces, value_of
 from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.question import Question
 from optmap.search.relaxation import Relaxation
-from optmap.solvers.status import Point
-from optmap.texts import several
+from optmap.search.space.compulsory import compulsory
+from optmap.solvers.status import PointKind
+from optmap.workloads.canonical import in_common_order
+from optmap.workloads.workload import Workload, access_names
 
 LATE = "the time limit came before all flows, pieces and corners were looked at"
 """Said of an answer that may be better with more time."""
@@ -101,7 +101,7 @@ def _cut(
     return cornered.tiling, held, mapping_of(request, cornered.tiling)
 
 
-def _in_pieces(parts: Sequence[Part], request: Question) -> tuple[Tiling, Held, Mapping]:
+def _in_pieces(parts: Sequence[TiledPiece], request: Question) -> tuple[Tiling, Held, Mapping]:
     """The first tiling with the loads of all, what is held, and the mapping of the first piece."""
     pieces = [
         Piece(
@@ -136,7 +136,7 @@ def _found(request: Question, tiling: Tiling, held: Held, mapping: Mapping, *, l
         held=held,
         claimed=value(Fraction(tiling.value) - created),
         relaxation=_lower_estimate(mapping, value(moved if best else least), best=best),
-        point=Point.GLOBAL_OPTIMUM if best else Point.FEASIBLE,
+        point=PointKind.GLOBAL_OPTIMUM if best else PointKind.FEASIBLE,
         late=late,
         notes=(*_notes(request, held, mapping, best=best), *([LATE] if late and not best else [])),
         space=_space(request, held),

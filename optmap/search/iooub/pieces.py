@@ -26,13 +26,12 @@ from math import inf, prod
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import LimitError
-from optmap.evaluate.cutting import Along, Array, uncut
-from optmap.evaluate.held import held_words
-from optmap.problem.pieces import piece_dims, piece_of
-from optmap.problem.reuse import reuse_at
-from optmap.problem.workload import Workload, access_names
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import LimitError
+from optmap.count.levels.cutting import Along, Array, uncut
+from optmap.count.levels.held import held_words
+from optmap.mappings.pieces import piece_dims, piece_of
+from optmap.mappings.reuse import reuse_at
 from optmap.search.iooub.boxes import Boxes
 from optmap.search.iooub.flows import Flow, Hold, permutation_of, positions_of
 from optmap.search.iooub.grid import Factor, TileGrid
@@ -40,6 +39,7 @@ from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.symbolic.numbers import divisors_of
+from optmap.workloads.workload import Workload, access_names
 
 TRIED = 24
 """Flows that are looked at for every cut, if there are so many."""
@@ -64,7 +64,7 @@ GAIN = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TiledPiece:
     """A piece with its tiling."""
 
     of: dict[str, range]
@@ -76,7 +76,7 @@ class Part:
 
 def best_in_pieces(
     workload: Workload, words: int, weights: Sequence[float], plain: Tiling, *, clock: Clock = NO_LIMIT
-) -> tuple[Part, ...] | None:
+) -> tuple[TiledPiece, ...] | None:
     """A tiling in pieces, if one is found that is better than one tiling of everything.
 
     Args:
@@ -88,12 +88,12 @@ def best_in_pieces(
     """
     if plain.value <= least_words(workload, weights):
         return None
-    cutter, whole = _Cutter(workload, words, weights, plain, clock), Part({}, workload, plain)
+    cutter, whole = _Cutter(workload, words, weights, plain, clock), TiledPiece({}, workload, plain)
     parts = min(cutter.cut(whole, DEEP), cutter.boxed(whole), key=value_of)
     return tuple(parts) if value_of(parts) < plain.value * (1 - EQUAL) else None
 
 
-def value_of(parts: Sequence[Part]) -> float:
+def value_of(parts: Sequence[TiledPiece]) -> float:
     """The weighted loads of all parts together, in words."""
     return sum(part.tiling.value for part in parts)
 
@@ -107,7 +107,7 @@ class _Cutter:
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
 
-    def cut(self, part: Part, depth: int) -> list[Part]:
+    def cut(self, part: TiledPiece, depth: int) -> list[TiledPiece]:
         """The best cut of a part that is found, its pieces cut again; the part itself if none gains."""
         best = [part]
         if depth == 0 or part.tiling.value <= least_words(part.workload, self.weights):
@@ -120,7 +120,7 @@ class _Cutter:
                     best = pieces
         return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
 
-    def _ways(self, part: Part) -> Iterator[list[dict[str, range]]]:
+    def _ways(self, part: TiledPiece) -> Iterator[list[dict[str, range]]]:
         """Ways to cut a part, each a list of pieces."""
         workload, dims = part.workload, piece_dims(part.workload)
         for dim, step in _strides(workload):
@@ -168,19 +168,19 @@ class _Cutter:
     def _groups(self, workload: Workload) -> list[tuple[int, tuple[int, ...]]]:
         return [(self.words, tuple(range(len(workload.tensors))))]
 
-    def boxed(self, part: Part) -> list[Part]:
+    def boxed(self, part: TiledPiece) -> list[TiledPiece]:
         """A part in the best boxes along dims of the tensor that takes most room; itself if late or they are many."""
         with suppress(LimitError):
             return self._boxes(part)
         return [part]
 
-    def _boxes(self, part: Part) -> list[Part]:
+    def _boxes(self, part: TiledPiece) -> list[TiledPiece]:
         workload, units = part.workload, part.tiling.units
         along = _multiples(units, _widest(workload, part.tiling))
         if not along:
             return [part]
         boxes, dims = Boxes(self._whole(workload, units, along), self.clock), [units[u].dims[0] for u in along]
-        found: list[Part] = []
+        found: list[TiledPiece] = []
         left = [(tuple(units[u].extent // step for u, step in along.items()), (0,) * len(along))]
         while left:
             if len(found) + len(left) > BOXES:
@@ -199,7 +199,7 @@ class _Cutter:
                 left += [(other, tuple(a + one[d] * (i == d) for i, a in enumerate(at))), (one, at)]
         return found
 
-    def _tiled(self, part: Part, ranges: dict[str, range]) -> Part | None:
+    def _tiled(self, part: TiledPiece, ranges: dict[str, range]) -> TiledPiece | None:
         """A piece of a part with the best tiling of the flows; None if none fits, or its units are not the whole's."""
         workload = piece_of(part.workload, ranges)
         units = units_of(workload)
@@ -217,7 +217,7 @@ class _Cutter:
             return None
         tiling = Tiling(units=units, flow=best[0], tile=best[1], value=value, complete=False, streams_complete=False)
         of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
-        return Part(of, workload, tiling)
+        return TiledPiece(of, workload, tiling)
 
 
 def _in_multiples(unit: Bundle, step: int) -> Bundle:

@@ -14,10 +14,10 @@ from functools import lru_cache
 from itertools import permutations, product
 from math import prod
 
-from optmap.evaluate.rolling import steady
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.count.levels.rolling import steady
 from optmap.search.iooub.flows import MOST_INNER, Flow, Hold
 from optmap.search.iooub.units import Bundle
+from optmap.workloads.workload import TensorAccess, Workload
 
 MOST_ROLLED = 2
 """Windows that one tensor is streamed along; one more is held over the tile."""

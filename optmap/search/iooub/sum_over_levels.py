@@ -14,22 +14,22 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.errors import CheckError, InfeasibleError
-from optmap.problem.options import TileRule
-from optmap.search.conflict import refuse_conflict
+from optmap.base.clock import Clock
+from optmap.base.errors import CheckError, InfeasibleError
+from optmap.questions.options import TileRule
 from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.search.relax.cross_check import solver_title
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
 from optmap.search.relaxation import Relaxation
-from optmap.search.search_space import Setting, setting_of
-from optmap.search.sizes import even_cuts
+from optmap.search.space.conflict import refuse_conflict
+from optmap.search.space.search_space import Setting, setting_of
+from optmap.search.space.sizes import even_cuts
 from optmap.search.whole.chain_answer import found_chain
 from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntArray, IntegerPoint, grid_of, least_chains, thin
-from optmap.search.whole.descent import Descent
+from optmap.search.whole.descent import BlockDescent
 from optmap.search.whole.integers import integer_search
-from optmap.solvers.status import Point
+from optmap.solvers.status import PointKind
 from optmap.symbolic.numbers import divisors_of
 
 GRID = 20_000
@@ -72,7 +72,7 @@ def solve(request: Question) -> Found:
         claimed=cost,
         bound=report.value,
         late=clock.late or not relaxation.proved,
-        known=Point.FEASIBLE,
+        known=PointKind.FEASIBLE,
         notes=("the cost is the sum over the levels of loads and stores over bandwidth",),
     )
 
@@ -201,7 +201,7 @@ def even_multiples(tile: int, extent: int, most: int = 24) -> list[int]:
 def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent) -> Iterator[IntArray]:
     """Chains to start from: the mapping with the least bottleneck, relaxed tiles rounded, single points."""
     yield np.array(integer_search(setting, relaxation, divisors=descent.divisors, clock=descent.clock).point.chain)
-    rounding = Descent(descent.costs, divisors=descent.divisors, clock=descent.clock)
+    rounding = BlockDescent(descent.costs, divisors=descent.divisors, clock=descent.clock)
     for point in (relaxation.best, *relaxation.others[:2]):
         start = rounding.start(point.tiles, None)
         if rounding.nests(start[None], None)[0]:  # of few sizes none may be near

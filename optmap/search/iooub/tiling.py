@@ -8,15 +8,15 @@ from math import inf
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import LimitError
-from optmap.problem.axes import touched_at_least
-from optmap.problem.workload import Workload
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import LimitError
 from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, modest_flow
-from optmap.search.iooub.grid import Found, TileGrid
+from optmap.search.iooub.grid import BestOfFlow, TileGrid
 from optmap.search.iooub.streams import streaming
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import IntArray
+from optmap.workloads.axes import touched_at_least
+from optmap.workloads.workload import Workload
 
 WORK = 30_000_000
 """Combinations of flow and tile that are looked at in full; of more, candidates are thinned."""
@@ -83,7 +83,7 @@ def best_tiling(
             continue
         if best is not None and clock.late:
             return replace(best, complete=False, streams_complete=False)
-        found = _Search(workload, units, groups, weights, clock).run(streams=streams)
+        found = _UnitSearch(workload, units, groups, weights, clock).run(streams=streams)
         if best is None or found is None:
             best = best or found
         else:
@@ -109,7 +109,7 @@ def least_words(workload: Workload, weights: Sequence[float]) -> float:
     return sum(weight * count for weight, count in zip(weights, words, strict=True)) * (1 + EQUAL)
 
 
-def tile_of(workload: Workload, units: tuple[Bundle, ...], found: Found) -> dict[str, int]:
+def tile_of(workload: Workload, units: tuple[Bundle, ...], found: BestOfFlow) -> dict[str, int]:
     """The extents of a combination by dims; dims in no unit have one iteration.
 
     Args:
@@ -123,7 +123,7 @@ def tile_of(workload: Workload, units: tuple[Bundle, ...], found: Found) -> dict
     return tile
 
 
-class _Search:
+class _UnitSearch:
     """The search over one set of units."""
 
     def __init__(
@@ -182,12 +182,12 @@ class _Search:
         except LimitError:
             return (modest_flow(self.workload, self.units),)
 
-    def _ranked(self, flows: Sequence[Flow], lists: list[IntArray]) -> tuple[list[tuple[float, int, Found]], bool]:
+    def _ranked(self, flows: Sequence[Flow], lists: list[IntArray]) -> tuple[list[tuple[float, int, BestOfFlow]], bool]:
         """The best combination of every flow with its value and number, the best ones first; whether all are there.
 
         Out of time one flow is looked at all the same: one with a tile of each tensor fits if anything does.
         """
-        found: list[tuple[float, int, Found]] = []
+        found: list[tuple[float, int, BestOfFlow]] = []
         modest = min(range(len(flows)), key=lambda n: sum(hold.full.bit_count() for hold in flows[n].holds), default=0)
         in_time = True
         for number, flow in enumerate(flows):
@@ -218,7 +218,7 @@ class _Search:
         every = len(self.units) <= MOST_INNER and all(unit.plain for unit in self.units)
         return again, not promising and every
 
-    def _refine(self, flow: Flow, start: Found, lists: list[IntArray], *, complete: bool) -> Found | None:
+    def _refine(self, flow: Flow, start: BestOfFlow, lists: list[IntArray], *, complete: bool) -> BestOfFlow | None:
         """All candidates if there are few; else windows of candidates that follow the best point."""
         if complete:
             return self.grid.search(flow, self.all, inf)

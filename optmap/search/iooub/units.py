@@ -14,11 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from optmap.problem.held import moves_alone
-from optmap.problem.workload import Workload
-from optmap.search.sizes import even_cuts
+from optmap.mappings.held import moves_alone
+from optmap.search.space.sizes import even_cuts
 from optmap.search.whole.chain_costs import FloatArray
 from optmap.symbolic.numbers import divisors_of
+from optmap.workloads.workload import Workload
 
 MOST_EXTENT = 2**20
 """Extent up to which every number of tiles is a candidate; larger dims get a geometric choice."""

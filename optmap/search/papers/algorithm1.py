@@ -17,18 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from optmap.errors import InfeasibleError
-from optmap.problem.axes import window
+from optmap.base.errors import InfeasibleError
 from optmap.programs.tile import TileLevel, minmax_level_program, tiles
 from optmap.search.found import Found
-from optmap.search.papers.common import Candidate, Hunt, Recipe, answer, shared_bandwidths
+from optmap.search.papers.common import Hunt, Recipe, TileCandidate, answer, shared_bandwidths
 from optmap.search.question import Question
 from optmap.search.relax.tree import RelaxedPoint
-from optmap.search.search_space import Order, Setting
+from optmap.search.space.search_space import Order, Setting
 from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.search.whole.floor import floor_and_balance
 from optmap.solvers.registry import solve as solve_program
-from optmap.solvers.status import Point
+from optmap.solvers.status import PointKind
+from optmap.workloads.axes import window
 
 RECIPE = Recipe(
     name="mopt-algorithm1",
@@ -52,7 +52,7 @@ def solve(request: Question) -> Found:
     return answer(request, RECIPE, _hunt, _integers)
 
 
-def _hunt(setting: Setting, state: Hunt) -> Candidate:
+def _hunt(setting: Setting, state: Hunt) -> TileCandidate:
     for order in setting.orders:
         if state.expired():
             break
@@ -61,7 +61,7 @@ def _hunt(setting: Setting, state: Hunt) -> Candidate:
     return state.winner(RECIPE.name)
 
 
-def fix_levels(setting: Setting, orders: Sequence[Order], state: Hunt) -> Candidate | None:
+def fix_levels(setting: Setting, orders: Sequence[Order], state: Hunt) -> TileCandidate | None:
     """The loop of Algorithm 1, lines 4 to 18, for given loop orders; None without a solution, or out of time.
 
     Args:
@@ -92,7 +92,9 @@ def fix_levels(setting: Setting, orders: Sequence[Order], state: Hunt) -> Candid
             _fix(setting, known, level + 1, sizes[level + 1], _felt_outside(setting, orders[level]))
         costs.append(cost)
         unfixed.remove(level)
-    return Candidate(costs=tuple(costs), tiles=tuple(known), permutations=tuple(order.permutation for order in orders))
+    return TileCandidate(
+        costs=tuple(costs), tiles=tuple(known), permutations=tuple(order.permutation for order in orders)
+    )
 
 
 def _felt_outside(setting: Setting, order: Order) -> tuple[str, ...]:
@@ -145,12 +147,12 @@ def _largest(
     except InfeasibleError:
         return None
     solution = solve_program(program)
-    if solution.point not in (Point.LOCAL_OPTIMUM, Point.GLOBAL_OPTIMUM) or solution.objective is None:
+    if solution.point not in (PointKind.LOCAL_OPTIMUM, PointKind.GLOBAL_OPTIMUM) or solution.objective is None:
         return None
     found = tiles(setting.workload, [item.name for item in levels], program.read_back(solution.values))
     return solution.objective, found
 
 
-def _integers(setting: Setting, found: Candidate) -> tuple[IntegerPoint, tuple[str, ...]]:
+def _integers(setting: Setting, found: TileCandidate) -> tuple[IntegerPoint, tuple[str, ...]]:
     relaxed = RelaxedPoint(value=max(found.costs), tiles=found.tiles, permutations=found.permutations, node=())
     return floor_and_balance(setting, relaxed), ("tiles rounded down and balanced, as Algorithm 1 ends",)

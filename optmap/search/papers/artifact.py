@@ -24,18 +24,18 @@ from math import exp, floor, inf
 
 import numpy as np
 
-from optmap.errors import InputError
-from optmap.problem.forms import convolution_form, why_no_convolution
-from optmap.problem.workload import Workload
+from optmap.base.errors import InputError
 from optmap.search.found import Found
-from optmap.search.papers.artifact_model import ArtifactModel, Roles
-from optmap.search.papers.common import Candidate, Hunt, Recipe, answer, shared_bandwidths, whole_tiles
+from optmap.search.papers.artifact_model import ArtifactModel, ConvolutionDims
+from optmap.search.papers.common import Hunt, Recipe, TileCandidate, answer, shared_bandwidths, whole_tiles
 from optmap.search.question import Question
-from optmap.search.search_space import Order, Setting
+from optmap.search.space.search_space import Order, Setting
 from optmap.search.whole.chain_costs import IntArray, IntegerPoint
 from optmap.search.whole.floor import price_and_split
 from optmap.solvers.ipopt import solve_nlp
 from optmap.solvers.status import Stop
+from optmap.workloads.forms import convolution_form, why_no_convolution
+from optmap.workloads.workload import Workload
 
 RECIPE = Recipe(
     name="mopt-artifact",
@@ -60,7 +60,7 @@ def solve(request: Question) -> Found:
     return answer(request, RECIPE, _hunt, _integers)
 
 
-def roles_of(workload: Workload) -> Roles:
+def roles_of(workload: Workload) -> ConvolutionDims:
     """Which dim of a dense two-dimensional convolution plays which part.
 
     Raises:
@@ -76,10 +76,10 @@ def roles_of(workload: Workload) -> Roles:
         )
     (h, r), (w, s) = ((window.position, window.tap) for window in form.windows)
     batch = tuple(d for axis in form.image.axes for d in axis.dims if d in form.batch)
-    return Roles(n=batch, k=form.features[0], c=form.channels[0], h=h, w=w, r=r, s=s)
+    return ConvolutionDims(n=batch, k=form.features[0], c=form.channels[0], h=h, w=w, r=r, s=s)
 
 
-def _hunt(setting: Setting, state: Hunt) -> Candidate:
+def _hunt(setting: Setting, state: Hunt) -> TileCandidate:
     roles = roles_of(setting.workload)
     model = ArtifactModel(
         workload=setting.workload,
@@ -97,7 +97,7 @@ def _hunt(setting: Setting, state: Hunt) -> Candidate:
     return state.winner(RECIPE.name)
 
 
-def _fix_levels(model: ArtifactModel, orders: tuple[Order, ...], state: Hunt) -> Candidate | None:
+def _fix_levels(model: ArtifactModel, orders: tuple[Order, ...], state: Hunt) -> TileCandidate | None:
     """Fix the levels one by one, the most constraining first; None without a solution, or out of time."""
     sizes = model.start()
     unfixed = set(range(len(orders)))
@@ -119,7 +119,7 @@ def _fix_levels(model: ArtifactModel, orders: tuple[Order, ...], state: Hunt) ->
         unfixed.remove(level)
         for key in model.priced(level, orders[level].flow):
             sizes.setdefault(key, float(floor(tiles[key] + WHOLE)))
-    return Candidate(
+    return TileCandidate(
         costs=tuple(costs),
         tiles=tuple(
             {d: sizes.get((i, d), float(floor(tiles[i, d] + WHOLE))) for d in model.workload.dims}
@@ -150,7 +150,7 @@ def _largest(
     return exp(solution.objective), found
 
 
-def _integers(setting: Setting, found: Candidate) -> tuple[IntegerPoint, tuple[str, ...]]:
+def _integers(setting: Setting, found: TileCandidate) -> tuple[IntegerPoint, tuple[str, ...]]:
     orders = tuple(setting.order(permutation) for permutation in found.permutations)
     notes = [
         "loop orders tried per cache level: "

@@ -8,11 +8,11 @@ from math import log
 
 import numpy as np
 
-from optmap.problem.reuse import Reuse
-from optmap.problem.workload import TensorAccess, Workload
+from optmap.mappings.reuse import Reuse
 from optmap.programs.posynomial import Posynomial
 from optmap.solvers.largest import largest_program
 from optmap.solvers.nlp import Nlp
+from optmap.workloads.workload import TensorAccess, Workload
 
 Key = tuple[int, str]
 """(level, dim) of a tile size."""
@@ -23,7 +23,7 @@ EDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
+class ConvolutionDims:
     """The dims of a dense two-dimensional convolution."""
 
     n: tuple[str, ...]
@@ -63,7 +63,7 @@ class ArtifactModel:
     """Costs and footprints of a convolution as the published code writes them."""
 
     workload: Workload
-    roles: Roles
+    roles: ConvolutionDims
     capacities: tuple[float, ...]
     """Words per level."""
     bandwidths: tuple[float, ...]

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import InfeasibleError, LimitError
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import InfeasibleError, LimitError
+from optmap.base.texts import number, several
 from optmap.search.found import Found
-from optmap.search.mopt import relaxation_report
+from optmap.search.papers.mopt import relaxation_report
 from optmap.search.question import Question
 from optmap.search.relax.tree import relax
-from optmap.search.search_space import Setting, setting_of
+from optmap.search.space.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
 from optmap.search.whole.chain_costs import IntArray, IntegerPoint
-from optmap.solvers.status import Point
-from optmap.texts import number, several
+from optmap.solvers.status import PointKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class TileCandidate:
     """Tiles of every level under given loop orders, and the costs by which candidates compete."""
 
     costs: tuple[float, ...]
@@ -41,7 +41,7 @@ class Hunt:
     """The best candidate so far, the clock and the count of programs."""
 
     clock: Clock = NO_LIMIT
-    best: Candidate | None = None
+    best: TileCandidate | None = None
     programs: int = 0
     late: bool = False
 
@@ -50,12 +50,12 @@ class Hunt:
         self.late = self.late or self.clock.late
         return self.late
 
-    def offer(self, candidate: Candidate | None) -> None:
+    def offer(self, candidate: TileCandidate | None) -> None:
         """Keep a candidate if its costs, compared from the bottleneck down, are the least."""
         if candidate is not None and (self.best is None or candidate.costs < self.best.costs):
             self.best = candidate
 
-    def winner(self, what: str) -> Candidate:
+    def winner(self, what: str) -> TileCandidate:
         """The best candidate.
 
         Args:
@@ -86,8 +86,8 @@ class Recipe:
 def answer(
     request: Question,
     recipe: Recipe,
-    hunt: Callable[[Setting, Hunt], Candidate],
-    integers: Callable[[Setting, Candidate], tuple[IntegerPoint, tuple[str, ...]]],
+    hunt: Callable[[Setting, Hunt], TileCandidate],
+    integers: Callable[[Setting, TileCandidate], tuple[IntegerPoint, tuple[str, ...]]],
 ) -> Found:
     """Run a paper's method and report its mapping beside the certified bound.
 
@@ -120,7 +120,7 @@ def answer(
         claimed=point.value,
         bound=certified.bound,
         late=state.late,
-        known=Point.LOCAL_OPTIMUM,
+        known=PointKind.LOCAL_OPTIMUM,
         notes=(*machine_notes(setting), optimum, *notes),
     )
 

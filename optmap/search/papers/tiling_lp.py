@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from optmap.clock import Clock
-from optmap.errors import InfeasibleError, InputError
-from optmap.problem.forms import why_no_convolution
-from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.workload import Workload
+from optmap.base.clock import Clock
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.texts import several
+from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.programs.loglp_face import lp_tiles
 from optmap.programs.rounding import best_permutation, round_tile
 from optmap.search.answer import cost_of
 from optmap.search.found import Found
 from optmap.search.question import Question
-from optmap.texts import several
+from optmap.workloads.forms import why_no_convolution
+from optmap.workloads.workload import Workload
 
 VERTICES = 64
 """Bases of the LP that are visited."""

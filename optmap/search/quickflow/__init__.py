@@ -20,7 +20,7 @@ What the paper claims and tests hold against every order (`tests/unit/test_quick
 
 from optmap.search.quickflow.classes import dataflow_classes, follows, reuse_classes, reuse_of
 from optmap.search.quickflow.levels import Weight
-from optmap.search.quickflow.moves import Allocations, Moves
+from optmap.search.quickflow.moves import AdjacentMoves, Allocations
 from optmap.search.quickflow.oneshot import OneShot
 from optmap.search.quickflow.places import Places
 from optmap.search.quickflow.search import STRATEGY, QuickFlowSettings
@@ -28,8 +28,8 @@ from optmap.search.quickflow.start import start
 
 __all__ = [
     "STRATEGY",
+    "AdjacentMoves",
     "Allocations",
-    "Moves",
     "OneShot",
     "Places",
     "QuickFlowSettings",

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from optmap.clock import current
-from optmap.problem.fabric import Operand
+from optmap.base.clock import current
+from optmap.machines.fabric import Operand
 
 Order = tuple[int, ...]
 """Dims, outermost loop first."""

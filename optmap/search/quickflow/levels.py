@@ -11,12 +11,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch_axes import axis_overlaps, axis_sizes
-from optmap.evaluate.spatial.batch_columns import Column
-from optmap.problem.elements import Element
-from optmap.problem.fabric import Fabric, Memory
-from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.policy import Policy
+from optmap.count.meshes.batch_axes import axis_overlaps, axis_sizes
+from optmap.count.meshes.batch_columns import Column
+from optmap.machines.elements import Element
+from optmap.machines.fabric import Fabric, Memory
+from optmap.mappings.nest_batch import Booleans, Integers
+from optmap.questions.policy import Policy
 from optmap.search.quickflow.classes import Reuse
 
 
@@ -32,7 +32,7 @@ class Weight(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
+class WordPrices:
     """What a word costs on its way between two keepers."""
 
     outside: tuple[tuple[float, ...], ...]
@@ -43,7 +43,7 @@ class Prices:
     """Whether all instances count, or one."""
 
 
-def prices_of(fabric: Fabric, weight: Weight) -> Prices:
+def prices_of(fabric: Fabric, weight: Weight) -> WordPrices:
     """What a word costs on one machine."""
     outside, inside = [], []
     for memory in fabric.memories:
@@ -51,7 +51,7 @@ def prices_of(fabric: Fabric, weight: Weight) -> Prices:
         each = zip(fabric.operands, prices, strict=True)
         outside.append(tuple(read + update if operand.output else read for operand, (read, update, _) in each))
         inside.append(tuple(fill for _, _, fill in prices))
-    return Prices(outside=tuple(outside), inside=tuple(inside), together=weight is not Weight.TIME)
+    return WordPrices(outside=tuple(outside), inside=tuple(inside), together=weight is not Weight.TIME)
 
 
 def _prices(memory: Memory, element: Element, weight: Weight) -> tuple[float, float, float]:
@@ -93,7 +93,7 @@ class _Operand:
 class Levels:
     """What the loops of one memory after the other ask for, inner to outer."""
 
-    def __init__(self, fabric: Fabric, counting: Policy, prices: Prices, trips: Integers, keeps: Booleans) -> None:
+    def __init__(self, fabric: Fabric, counting: Policy, prices: WordPrices, trips: Integers, keeps: Booleans) -> None:
         self.fabric = fabric
         self.prices = prices
         self.footprint = counting.footprint

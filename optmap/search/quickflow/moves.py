@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.evaluate.spatial.batch_count import is_closed
-from optmap.problem.accelerator import Keep
-from optmap.problem.nest_batch import Booleans, Integers
-from optmap.search.explore.protocol import Tally
+from optmap.count.meshes.batch_count import is_closed
+from optmap.machines.accelerator import KeepRule
+from optmap.mappings.nest_batch import Booleans, Integers
+from optmap.search.explore.protocol import PruneTally
 from optmap.search.quickflow.places import Places
 
 Keys = NDArray[np.uint64]
@@ -70,10 +70,10 @@ class Table:
     """What it adds to the key of a mapping."""
 
 
-class Moves:
+class AdjacentMoves:
     """Makes adjacent mappings on one fabric."""
 
-    def __init__(self, places: Places, tally: Tally) -> None:
+    def __init__(self, places: Places, tally: PruneTally) -> None:
         self.places = places
         self.tally = tally
         self.exact_tiles = is_closed(places.fabric)
@@ -82,7 +82,7 @@ class Moves:
             (number, operand)
             for number, memory in enumerate(places.fabric.memories)
             for operand, keep in enumerate(memory.keeps)
-            if keep is Keep.FREE
+            if keep is KeepRule.FREE
         ]
         """(memory, operand) where the machine leaves it to the mapping."""
         chance = np.random.default_rng(1)

@@ -10,10 +10,10 @@ from math import factorial
 
 import numpy as np
 
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.policy import Policy
-from optmap.search.explore.protocol import Tally
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest_batch import Booleans, Integers
+from optmap.questions.policy import Policy
+from optmap.search.explore.protocol import PruneTally
 from optmap.search.quickflow.classes import Order, dataflow_classes, reuse_classes
 from optmap.search.quickflow.levels import Levels, Weight, prices_of
 
@@ -22,7 +22,7 @@ class OneShot:
     """Chooses orders on one fabric."""
 
     def __init__(
-        self, fabric: Fabric, counting: Policy, orderable: Booleans, tally: Tally, weight: Weight = Weight.ENERGY
+        self, fabric: Fabric, counting: Policy, orderable: Booleans, tally: PruneTally, weight: Weight = Weight.ENERGY
     ) -> None:
         """From workload and machine alone.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.problem.fabric import Fabric, Rule
-from optmap.problem.nest_batch import KINDS, TIME, Booleans, Integers
-from optmap.problem.policy import Policy
-from optmap.problem.relations import Relation
-from optmap.search.fitting import Fitting
+from optmap.machines.fabric import Fabric, Rule
+from optmap.machines.relations import Relation
+from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers
+from optmap.questions.policy import Policy
+from optmap.search.accelerators.fitting import Fitting
 from optmap.symbolic.numbers import prime_factors
 
 

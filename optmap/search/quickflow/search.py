@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import InputError
-from optmap.problem.nest_batch import KINDS, TIME, Booleans, NestBatch
-from optmap.problem.options import Merit
+from optmap.base.errors import InputError
+from optmap.mappings.nest_batch import KINDS, TIME, Booleans, NestBatch
+from optmap.questions.options import Merit
 from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.explore.settings import setting
 from optmap.search.quickflow.levels import Weight
-from optmap.search.quickflow.moves import Allocations, Moves, Table, joined
+from optmap.search.quickflow.moves import AdjacentMoves, Allocations, Table, joined
 from optmap.search.quickflow.oneshot import OneShot
 from optmap.search.quickflow.places import Places
 from optmap.search.quickflow.start import start
@@ -100,7 +100,7 @@ class Search:
     def __init__(self, question: Brief[QuickFlowSettings]) -> None:
         self.question = question
         self.places = Places(question.fabric, question.counting)
-        self.moves = Moves(self.places, question.tally)
+        self.moves = AdjacentMoves(self.places, question.tally)
         self.shot = OneShot(
             question.fabric, question.counting, self.places.orderable, question.tally, weight_of(question)
         )

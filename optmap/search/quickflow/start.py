@@ -6,20 +6,20 @@ from math import gcd
 
 import numpy as np
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.elements import whole
-from optmap.problem.fabric import Rule
-from optmap.problem.nest_batch import Booleans, Integers
-from optmap.problem.relations import Relation
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.elements import whole
+from optmap.machines.fabric import Rule
+from optmap.machines.relations import Relation
+from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.search.accelerators.random_nests import random_nests
-from optmap.search.quickflow.moves import Allocations, Moves
+from optmap.search.quickflow.moves import AdjacentMoves, Allocations
 from optmap.search.quickflow.places import Places, product_at
 
 DRAWN = 4096
 """Random mappings among which a start is sought where the mended one is not valid."""
 
 
-def start(moves: Moves, rng: np.random.Generator) -> Allocations:
+def start(moves: AdjacentMoves, rng: np.random.Generator) -> Allocations:
     """The first mapping.
 
     Every factor stands at the outermost memory. Demands for a product inside (`=` and `>=`) then take what they need
@@ -96,18 +96,18 @@ def _carry(trips: Integers, source: int, target: int, dim: int, prime: int) -> N
 def _keeps(places: Places) -> Booleans:
     """(memories, operands): what the machine leaves open is kept, as long as single elements fit."""
     asked = np.array([list(memory.keeps) for memory in places.fabric.memories])
-    found: Booleans = asked != Keep.REFUSED
+    found: Booleans = asked != KeepRule.REFUSED
     for number, memory in enumerate(places.fabric.memories):
         for room in memory.rooms:
             weights = dict(zip(room.operands, room.weights, strict=True))
             for operand in sorted(weights, reverse=True):
                 held = sum(whole(1, weight) for own, weight in weights.items() if found[number, own])
-                if held > room.capacity and asked[number, operand] == Keep.FREE:
+                if held > room.capacity and asked[number, operand] == KeepRule.FREE:
                     found[number, operand] = False
     return found
 
 
-def _drawn(moves: Moves, rng: np.random.Generator) -> Allocations:
+def _drawn(moves: AdjacentMoves, rng: np.random.Generator) -> Allocations:
     places = moves.places
     batch = random_nests(places.fabric, DRAWN, rng)
     trips = np.stack([batch.x, batch.y, batch.temporal], axis=2).reshape(len(batch), -1, batch.x.shape[2])

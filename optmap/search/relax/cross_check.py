@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import isfinite, log
 
-from optmap.clock import current
-from optmap.errors import SolverUnavailableError
+from optmap.base.clock import current
+from optmap.base.errors import SolverUnavailableError
 from optmap.search.relax.level_programs import program_of
 from optmap.search.relax.node_programs import Bounder
 from optmap.search.relax.tree import RelaxedPoint
-from optmap.search.search_space import Setting
-from optmap.solvers.status import Point
+from optmap.search.space.search_space import Setting
+from optmap.solvers.status import PointKind
 
 NEAR = {"mu_init": 1e-8}
 """Options of Ipopt for a start that should be optimal; from another one it takes more steps to the same value."""
@@ -54,6 +54,6 @@ def cross_check(setting: Setting, point: RelaxedPoint) -> float | None:
         # Its multipliers prove a bound; where that does not meet the point, Ipopt's word is not enough.
         if found.objective is None or found.bound is None or found.bound < (1 - PROVED_GAP) * found.objective:
             found = solve_posynomial(program, options=NEAR, start=start)
-        return found.objective if found.point is Point.GLOBAL_OPTIMUM else None
+        return found.objective if found.point is PointKind.GLOBAL_OPTIMUM else None
     except SolverUnavailableError:
         return None

@@ -10,9 +10,9 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.shown import Concise
 from optmap.programs.geometric import Box
-from optmap.search.search_space import Order, Setting
-from optmap.shown import Concise
+from optmap.search.space.search_space import Order, Setting
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -40,7 +40,7 @@ Node = tuple[Unit | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Split:
+class CoreSplit:
     """The tile that cores share, as the traffic inside it sees it.
 
     One core works on a chunk of the shared tile. The chunk has a column per free dim that may be
@@ -127,7 +127,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Layout:
+class ColumnLayout:
     """Which column of a program holds which logarithm.
 
     The tile of every level with a unit has one column per free dim; the columns of a split follow.
@@ -137,14 +137,14 @@ class Layout:
     """Levels with columns of their own, inner first."""
     tile: Mapping[int, Columns]
     """Columns of the tile of each of these levels."""
-    split: Split | None
+    split: CoreSplit | None
     """How cores share a tile; None for one core, and where no traffic inside the shared tile counts."""
     width: int
     """Columns altogether."""
     free: int
     """Number of free dims (F)."""
 
-    def split_around(self, level: int) -> Split | None:
+    def split_around(self, level: int) -> CoreSplit | None:
         """The split that a level lies inside of."""
         return self.split if self.split is not None and level < self.split.level else None
 
@@ -193,7 +193,7 @@ class Layout:
         return ramp
 
 
-def layout_of(setting: Setting, node: Node) -> Layout:
+def layout_of(setting: Setting, node: Node) -> ColumnLayout:
     """The columns of a node's program."""
     free = len(setting.space.free)
     levels = tuple(i for i, unit in enumerate(node) if unit is not None and i not in setting.fixed)
@@ -202,10 +202,10 @@ def layout_of(setting: Setting, node: Node) -> Layout:
     width = free * len(levels)
     if split is not None:
         width += len(split.own) + (split.extra >= 0)
-    return Layout(levels=levels, tile=tile, split=split, width=width, free=free)
+    return ColumnLayout(levels=levels, tile=tile, split=split, width=width, free=free)
 
 
-def _split_of(setting: Setting, node: Node, tile: Mapping[int, Columns]) -> Split | None:
+def _split_of(setting: Setting, node: Node, tile: Mapping[int, Columns]) -> CoreSplit | None:
     """The split of a node's program, its columns behind those of the tiles."""
     level = setting.split_level
     if level is None or not any(u is not None and u.order is not None for u in node[:level]):
@@ -218,7 +218,7 @@ def _split_of(setting: Setting, node: Node, tile: Mapping[int, Columns]) -> Spli
     chunk = np.full(len(space.free), -1) if shared is None else shared.copy()
     chunk[dims] = np.arange(first, behind)
     inside = [inner for inner in tile if inner < level]
-    return Split(
+    return CoreSplit(
         level=level,
         cores=setting.cores,
         dims=dims,

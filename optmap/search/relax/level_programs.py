@@ -13,15 +13,15 @@ from math import exp, inf
 
 import numpy as np
 
-from optmap.clock import current
+from optmap.base.clock import current
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, tidy
 from optmap.programs.tile_plan import tensor_labels
-from optmap.search.relax.layout import Array, Layout, Node, Split
+from optmap.search.relax.layout import Array, ColumnLayout, CoreSplit, Node
 from optmap.search.relax.node_programs import SLACK, Bounder
-from optmap.search.search_space import Setting
+from optmap.search.space.search_space import Setting
 from optmap.solvers.batch import BatchSolution, Settled
 from optmap.solvers.iterates import NO_TERM
-from optmap.solvers.status import Point, Solution
+from optmap.solvers.status import PointKind, Solution
 
 
 class NamedPrograms(Bounder):
@@ -57,7 +57,7 @@ class NamedPrograms(Bounder):
             chain=tuple(layout.pairs()),
         )
 
-    def _names(self, layout: Layout) -> tuple[str, ...]:
+    def _names(self, layout: ColumnLayout) -> tuple[str, ...]:
         names = [""] * layout.width
         free = self.space.free
         split = layout.split
@@ -71,7 +71,7 @@ class NamedPrograms(Bounder):
                 names[column] = f"T[{self.setting.machine.levels[level].name},{dim}]"
         return tuple(names)
 
-    def _bottleneck(self, node: Node, level: int, layout: Layout, names: tuple[str, ...]) -> EpigraphRow:
+    def _bottleneck(self, node: Node, level: int, layout: ColumnLayout, names: tuple[str, ...]) -> EpigraphRow:
         unit = node[level]
         if unit is None or unit.order is None:
             raise ValueError("only levels with a loop order have traffic")
@@ -86,7 +86,9 @@ class NamedPrograms(Bounder):
             parts=self._parts("traffic", level, sizes),
         )
 
-    def _capacity(self, node: Node, level: int, layout: Layout, names: tuple[str, ...], slack: float) -> EpigraphRow:
+    def _capacity(
+        self, node: Node, level: int, layout: ColumnLayout, names: tuple[str, ...], slack: float
+    ) -> EpigraphRow:
         unit = node[level]
         if unit is None:
             raise ValueError("only levels with a unit have a capacity row")
@@ -142,7 +144,7 @@ class IpoptBounder(NamedPrograms):
             program = self.describe(node, slack=slack)
             solution = solve_described(program)
             steps += solution.iterations
-            if solution.point is not Point.NONE and solution.bound is not None:
+            if solution.point is not PointKind.NONE and solution.bound is not None:
                 t = np.array([solution.values["t" + name.removeprefix("T")] for name in program.names])
                 return t, program.value(t), solution.bound, steps
         return nothing, inf, -inf, steps
@@ -189,7 +191,7 @@ def program_of(setting: Setting, node: Node) -> GeometricProgram:
     return NamedPrograms(setting).describe(node)
 
 
-def _cores(split: Split, names: tuple[str, ...]) -> EpigraphRow:
+def _cores(split: CoreSplit, names: tuple[str, ...]) -> EpigraphRow:
     """The chunks into which a tile is split are at most as many as the cores."""
     chunks = Posynomial(names=names, coefficients=np.ones(1), exponents=-split.share(len(names))[None])
     return EpigraphRow(posynomial=chunks, alpha=0.0, constant=tidy(exp(split.most)), name="cores")

@@ -11,11 +11,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
+from optmap.base.clock import Clock
 from optmap.programs.geometric import Box
 from optmap.search.relax.boxes import compatible, first_boxes
 from optmap.search.relax.layout import Array, Node, Unit
-from optmap.search.search_space import Setting
+from optmap.search.space.search_space import Setting
 from optmap.solvers.batch import BatchSolution, Settled
 
 CHUNK = 128
@@ -52,10 +52,10 @@ def level_bounds(setting: Setting, solve: Solve, *, clock: Clock, negligible: fl
         clock: when only the first units of a level are looked at.
         negligible: share of the largest level bound below which a level need not be known exactly.
     """
-    return _Search(setting, solve, clock, negligible).run()
+    return _LevelSearch(setting, solve, clock, negligible).run()
 
 
-class _Search:
+class _LevelSearch:
     def __init__(self, setting: Setting, solve: Solve, clock: Clock, negligible: float) -> None:
         self.setting = setting
         self.space = setting.space

@@ -15,7 +15,7 @@ from functools import cached_property
 from optmap.programs.exchanges import Exchange, exchanges
 from optmap.programs.geometric import Box
 from optmap.search.relax.layout import Node, Unit
-from optmap.search.search_space import Order, Setting
+from optmap.search.space.search_space import Order, Setting
 
 Flow = tuple[object, ...]
 """What rows depend on of a loop order: per access dims inside its reuse position, the dim there, and room."""

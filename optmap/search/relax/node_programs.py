@@ -8,13 +8,13 @@ from itertools import groupby, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.problem.workload import Semantics
 from optmap.programs.geometric import Box, whole_count
-from optmap.programs.geometric_rows import Frames, Rows
-from optmap.search.relax.layout import Array, Layout, Node, layout_of
-from optmap.search.search_space import Order, Setting
+from optmap.programs.geometric_rows import Frames, Posynomials
+from optmap.search.relax.layout import Array, ColumnLayout, Node, layout_of
+from optmap.search.space.search_space import Order, Setting
 from optmap.solvers.batch import BatchSolution, Settled, solve_batch
 from optmap.solvers.iterates import NO_TERM, Batch, joined
+from optmap.workloads.workload import Semantics
 
 START_FRACTIONS = (0.45, 0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
 """How far from the lower corner of the box a start point is tried, largest first."""
@@ -38,7 +38,7 @@ class Bounder:
         columns = [setting.workload.dims.index(d) for d in self.space.free]
         allowed = setting.allowed
         self._frames: dict[tuple[Order, bool], Frames] = {}
-        self._layouts: dict[tuple[tuple[bool, bool], ...], Layout] = {}
+        self._layouts: dict[tuple[tuple[bool, bool], ...], ColumnLayout] = {}
         self._limits = np.log(allowed.low[:, columns]), np.log(allowed.high[:, columns])
 
     def solve(self, nodes: Sequence[Node], *, settled: Settled | None = None) -> BatchSolution:
@@ -67,7 +67,7 @@ class Bounder:
             solution.bound[broken] = second.bound
         return solution
 
-    def layout(self, node: Node) -> Layout:
+    def layout(self, node: Node) -> ColumnLayout:
         """The columns of a node's program."""
         pattern = _pattern(node)
         if pattern not in self._layouts:
@@ -99,7 +99,7 @@ class Bounder:
             upper=upper,
         )
 
-    def _traffics(self, nodes: Sequence[Node], level: int, layout: Layout) -> tuple[Array, Array]:
+    def _traffics(self, nodes: Sequence[Node], level: int, layout: ColumnLayout) -> tuple[Array, Array]:
         """Exponents (B, m, width) and logarithms (B, m) of a level's traffic under every node."""
         choices = []
         for node in nodes:
@@ -128,7 +128,7 @@ class Bounder:
         exponents[:, :, outer_columns[~whole]] += rows.next[:, :, ~whole]
         return exponents, logs + rows.next[:, :, whole] @ self.space.log_extents[whole]
 
-    def _occupancies(self, nodes: Sequence[Node], level: int, layout: Layout) -> tuple[Array, Array]:
+    def _occupancies(self, nodes: Sequence[Node], level: int, layout: ColumnLayout) -> tuple[Array, Array]:
         """Exponents (B, m, width) and logarithms (B, m) of what a level holds under every node."""
         rooms: dict[Order | None, Frames] = {}
         choices = []
@@ -144,7 +144,7 @@ class Bounder:
         exponents[:, :, layout.tile[level]] = rows.own
         return exponents, rows.logs
 
-    def _picked(self, choices: Sequence[tuple[Frames, Box, Box | None]]) -> Rows:
+    def _picked(self, choices: Sequence[tuple[Frames, Box, Box | None]]) -> Posynomials:
         """The rows of every choice, padded to equal numbers of terms: (B, m, F) and (B, m)."""
         numbers = {choice: number for number, choice in enumerate(dict.fromkeys(choices))}
         kinds = {frames: kind for kind, frames in enumerate(dict.fromkeys(frames for frames, *_ in numbers))}
@@ -158,9 +158,9 @@ class Bounder:
             found[number, : len(coefficients)] = coefficients
         logs = np.log(found, out=np.full(found.shape, NO_TERM), where=found > 0)
         place = np.array([kinds[frames] for frames, *_ in choices])
-        return Rows(logs=logs[[numbers[choice] for choice in choices]], own=own[place], next=beyond[place])
+        return Posynomials(logs=logs[[numbers[choice] for choice in choices]], own=own[place], next=beyond[place])
 
-    def _chains(self, layout: Layout) -> tuple[Array, Array]:
+    def _chains(self, layout: ColumnLayout) -> tuple[Array, Array]:
         """Rows that make tiles nest, chunks included, and the number of cores a limit."""
         pairs = layout.pairs()
         linear = np.zeros((len(pairs), layout.width))
@@ -172,7 +172,7 @@ class Bounder:
         share = layout.split.share(layout.width)
         return np.concatenate((linear, -share[None])), np.append(limit, layout.split.most)
 
-    def _box(self, nodes: Sequence[Node], layout: Layout) -> tuple[Array, Array]:
+    def _box(self, nodes: Sequence[Node], layout: ColumnLayout) -> tuple[Array, Array]:
         lower = np.zeros((len(nodes), layout.width))
         upper = np.zeros_like(lower)
         floor = np.zeros(len(self.space.free))
@@ -200,7 +200,7 @@ def _pattern(node: Node) -> tuple[tuple[bool, bool], ...]:
     return tuple((unit is None, unit is None or unit.order is None) for unit in node)
 
 
-def _starts(batch: Batch, layout: Layout) -> Array:
+def _starts(batch: Batch, layout: ColumnLayout) -> Array:
     """Points strictly inside capacities and chains; NaN where none was found."""
     size, n = batch.lower.shape
     ramp = layout.ramp()
@@ -222,7 +222,7 @@ def _starts(batch: Batch, layout: Layout) -> Array:
     return found
 
 
-def _nested(upper: Array, lower: Array, layout: Layout) -> Array:
+def _nested(upper: Array, lower: Array, layout: ColumnLayout) -> Array:
     """Upper ends that grow from inner to outer tiles, each with some room above the lower end.
 
     A variable whose range is one point keeps a sliver, larger further out, so that an interior
@@ -236,7 +236,7 @@ def _nested(upper: Array, lower: Array, layout: Layout) -> Array:
     return np.where(upper - lower < sliver, lower + sliver, upper)
 
 
-def _corner_fits(batch: Batch, layout: Layout) -> NDArray[np.bool_]:
+def _corner_fits(batch: Batch, layout: ColumnLayout) -> NDArray[np.bool_]:
     """(B,): whether the smallest tiles, each with one chunk, keep capacities and chains."""
     t = batch.lower.copy()
     if layout.split is not None:

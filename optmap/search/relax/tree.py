@@ -25,15 +25,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import InfeasibleError
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import InfeasibleError
+from optmap.base.shown import Concise
 from optmap.programs.geometric import Box
 from optmap.search.relax.layout import Array, Node, Unit
 from optmap.search.relax.level_programs import bounder_of
 from optmap.search.relax.levels import level_bounds, nested, per_box
 from optmap.search.relax.mirrors import Mirrors
-from optmap.search.search_space import Setting
-from optmap.shown import Concise
+from optmap.search.space.search_space import Setting
 from optmap.solvers.batch import BatchSolution, Settled
 
 TOLERANCE = 1e-6
@@ -121,10 +121,10 @@ def relax(setting: Setting, *, clock: Clock = NO_LIMIT, negligible: float = NEGL
     Raises:
         InfeasibleError: if no tile fits.
     """
-    return _Search(setting, clock, negligible).run()
+    return _TreeSearch(setting, clock, negligible).run()
 
 
-class _Search:
+class _TreeSearch:
     def __init__(self, setting: Setting, clock: Clock, negligible: float) -> None:
         self.setting = setting
         self.space = setting.space

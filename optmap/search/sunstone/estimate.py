@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.evaluate.spatial.batch import evaluate_batch
-from optmap.evaluate.spatial.policy import NestPolicy
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest_batch import Booleans, NestBatch
-from optmap.problem.options import Merit
-from optmap.problem.policy import Footprint
+from optmap.count.meshes.batch import evaluate_batch
+from optmap.count.meshes.policy import NestPolicy
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.questions.options import Merit
+from optmap.questions.policy import Footprint
+from optmap.search.accelerators.fitting import Fitting
 from optmap.search.explore.protocol import Numbers
-from optmap.search.fitting import Fitting
 
 
 def optimistic(

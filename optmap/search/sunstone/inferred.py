@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import factorial
 
-from optmap.problem.fabric import operands_of
-from optmap.problem.workload import Workload, access_names
+from optmap.base.shown import Concise
+from optmap.machines.fabric import operands_of
 from optmap.search.sunstone.order_trie import Trie, trie_of
-from optmap.shown import Concise
+from optmap.workloads.workload import Workload, access_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

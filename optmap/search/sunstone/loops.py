@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from optmap.problem.fabric import Memory
+from optmap.machines.fabric import Memory
 
 
 def placeable(memory: Memory, dims: int) -> frozenset[int]:

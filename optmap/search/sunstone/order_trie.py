@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from optmap.problem.fabric import Operand
+from optmap.machines.fabric import Operand
 
 Order = tuple[int, ...]
 """Dims, innermost first."""
@@ -26,7 +26,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class InnerOrder:
     """The inner part of a loop order."""
 
     order: Order
@@ -42,7 +42,7 @@ class Node:
 class Trie:
     """What is left of it."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[InnerOrder, ...]
     """At least one; without any reuse the root, which leaves all loops open."""
     grown: int
     """Nodes that were looked at, the root left out."""
@@ -78,12 +78,12 @@ def _dims(axis: Iterable[tuple[int, int]]) -> frozenset[int]:
     return frozenset(dim for dim, _ in axis)
 
 
-def no_further_reuse(child: Node, parent: Node) -> bool:
+def no_further_reuse(child: InnerOrder, parent: InnerOrder) -> bool:
     """Rule 1: reuse(child) = reuse(parent), so nothing that continues the child reuses more (Ordering Principle 3)."""
     return child.reuse == parent.reuse
 
 
-def dominated(node: Node, others: Iterable[Node]) -> bool:
+def dominated(node: InnerOrder, others: Iterable[InnerOrder]) -> bool:
     """Rule 2: reuse(node) is part of reuse(other), for another order of the same or more reuse.
 
     Of orders with the same reuse the first one is kept.
@@ -108,7 +108,7 @@ def trie_of(
         further_reuse: whether rule 1 holds.
         dominated_orders: whether rule 2 does.
     """
-    root = Node((), frozenset())
+    root = InnerOrder((), frozenset())
     kept, no_further, grown, ends = [root], 0, 0, [root]
     while ends:
         parent = ends.pop()
@@ -117,7 +117,7 @@ def trie_of(
                 continue
             grown += 1
             order = (*parent.order, dim)
-            child = Node(order, reuse_of(order, operands, wide))
+            child = InnerOrder(order, reuse_of(order, operands, wide))
             if further_reuse and no_further_reuse(child, parent):
                 no_further += 1
             else:
@@ -127,7 +127,7 @@ def trie_of(
     return Trie(nodes=nodes, grown=grown, no_further=no_further, dominated=len(kept) - len(nodes))
 
 
-def _undominated(nodes: Sequence[Node]) -> tuple[Node, ...]:
+def _undominated(nodes: Sequence[InnerOrder]) -> tuple[InnerOrder, ...]:
     """One node per reuse that no other has, and more."""
     firsts = list({node.reuse: node for node in reversed(nodes)}.values())
     return tuple(node for node in nodes if any(node is own for own in firsts) and not dominated(node, firsts))

@@ -11,11 +11,11 @@ from itertools import product
 
 import numpy as np
 
-from optmap.problem.accelerator import Keep
-from optmap.problem.fabric import Fabric
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch
-from optmap.problem.policy import Footprint
-from optmap.search.fitting import Fitting
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import Fabric
+from optmap.mappings.nest_batch import Booleans, Integers, NestBatch
+from optmap.questions.policy import Footprint
+from optmap.search.accelerators.fitting import Fitting
 from optmap.search.sunstone.loops import whole_orders
 
 FIELDS = tuple(own.name for own in fields(NestBatch))
@@ -24,7 +24,7 @@ Pattern = tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class MemoryChoice:
     """What is chosen for one memory, but its order."""
 
     keeps: Pattern
@@ -47,9 +47,9 @@ def keeper_patterns(fabric: Fabric, number: int, *, bypass: bool) -> tuple[Patte
     memory = fabric.memories[number]
     choices = []
     for place, keep in enumerate(memory.keeps):
-        last = all(outside.keeps[place] is Keep.REFUSED for outside in fabric.memories[number + 1 :])
-        free = keep is Keep.FREE and not last
-        choices.append((True, False) if free else (keep is not Keep.REFUSED,))
+        last = all(outside.keeps[place] is KeepRule.REFUSED for outside in fabric.memories[number + 1 :])
+        free = keep is KeepRule.FREE and not last
+        choices.append((True, False) if free else (keep is not KeepRule.REFUSED,))
     single, fitting = np.ones((1, len(fabric.dims)), np.int64), Fitting(fabric, Footprint.TOUCHED)
     found = [own for own in product(*choices) if fitting.fit(number, single, np.array(own))[0]]
     if bypass:
@@ -78,7 +78,7 @@ def start(fabric: Fabric, keeps: Sequence[Pattern], place: int) -> NestBatch:
 
 
 def with_choices(
-    parent: NestBatch, choices: Sequence[Choice], orders: Integers, memory: int, *, inwards: bool, last: Integers
+    parent: NestBatch, choices: Sequence[MemoryChoice], orders: Integers, memory: int, *, inwards: bool, last: Integers
 ) -> NestBatch:
     """A partial mapping continued by one memory, every choice in every order.
 

@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from optmap.problem.fabric import Direction, Fabric, Memory, Rule
-from optmap.problem.nest_batch import Integers
+from optmap.machines.fabric import Direction, Fabric, Memory, Rule
+from optmap.mappings.nest_batch import Integers
 from optmap.symbolic.numbers import divisors_of
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
+from optmap.mappings.nest_batch import Booleans, Integers, NestBatch, joined
 from optmap.search.explore.protocol import Brief, Numbers, Proposals, Scores, Strategy
 from optmap.search.sunstone.estimate import optimistic
 from optmap.search.sunstone.settings import SunstoneSettings
@@ -33,7 +33,7 @@ class _Front:
         return _Front(batch=self.batch[rows], estimate=self.estimate[rows], least=self.least[rows])
 
 
-class _Search:
+class _SunstoneSearch:
     """The state of one search."""
 
     def __init__(self, question: Brief[SunstoneSettings]) -> None:
@@ -116,10 +116,10 @@ def propose(question: Brief[SunstoneSettings]) -> Proposals:
 
     Where none is valid the demand on the use of meshes gives way, and the search is repeated without it.
     """
-    search = _Search(question)
+    search = _SunstoneSearch(question)
     yield from search.run()
     if search.best == float("inf") and question.settings.utilisation > 0:
-        yield from _Search(replace(question, settings=replace(question.settings, utilisation=0.0))).run()
+        yield from _SunstoneSearch(replace(question, settings=replace(question.settings, utilisation=0.0))).run()
     return None
 
 

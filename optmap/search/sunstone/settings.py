@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmap.errors import InputError
-from optmap.names import choose
+from optmap.base.errors import InputError
+from optmap.base.names import choose
 
 DIRECTIONS = ("bottom-up", "top-down")
 WITHIN = ("unrolling-tiling-ordering", "tiling-unrolling-ordering", "ordering-tiling-unrolling")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from optmap.problem.fabric import Fabric
+from optmap.machines.fabric import Fabric
 from optmap.search.sunstone.loops import placeable
 from optmap.search.sunstone.order_trie import trie_of
 from optmap.search.sunstone.tiling_tree import grown_dims

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.errors import LimitError
-from optmap.problem.fabric import Rule
-from optmap.problem.nest_batch import Booleans, Integers, NestBatch, joined
-from optmap.problem.relations import Relation
+from optmap.base.errors import LimitError
+from optmap.machines.fabric import Rule
+from optmap.machines.relations import Relation
+from optmap.mappings.nest_batch import Booleans, Integers, NestBatch, joined
+from optmap.search.accelerators.fitting import Fitting
 from optmap.search.explore.protocol import Brief
-from optmap.search.fitting import Fitting
 from optmap.search.sunstone.loops import placeable, whole_orders
-from optmap.search.sunstone.order_trie import Node, Trie, trie_of
+from optmap.search.sunstone.order_trie import InnerOrder, Trie, trie_of
 from optmap.search.sunstone.partial import (
-    Choice,
+    MemoryChoice,
     Pattern,
     keeper_patterns,
     rows_that_hold,
@@ -76,7 +76,7 @@ class Step:
         """Per memory, the operands that it keeps in any case."""
         self.reach = Reach(self.fabric)
         self._tries: dict[object, Trie] = {}
-        self._choices: dict[_Situation, list[tuple[tuple[Node, ...], list[Choice]]]] = {}
+        self._choices: dict[_Situation, list[tuple[tuple[InnerOrder, ...], list[MemoryChoice]]]] = {}
 
     @property
     def impossible(self) -> bool:
@@ -140,11 +140,14 @@ class Step:
     def _count(self, rule: str, seen: int, cut: int) -> None:
         self.tally.add(rule, seen=seen, cut=cut)
 
-    def _chosen(self, at: _Situation) -> Iterator[tuple[tuple[Node, ...], list[Choice]]]:
+    def _chosen(self, at: _Situation) -> Iterator[tuple[tuple[InnerOrder, ...], list[MemoryChoice]]]:
         """Choices with the orders that each is tried in."""
         if at.memory < 0:
             ways = self._unrollings(at, at.rest, frozenset())
-            yield (Node((), frozenset()),), [Choice(keeps=(), tile=(1,) * self.dims, x=x, y=y) for x, y in ways]
+            yield (
+                (InnerOrder((), frozenset()),),
+                [MemoryChoice(keeps=(), tile=(1,) * self.dims, x=x, y=y) for x, y in ways],
+            )
             return
         for keeps in self.patterns[at.memory]:
             nodes = self._orders(at, keeps)
@@ -156,13 +159,13 @@ class Step:
                 every = (choice for stationary in kinds for choice in self._tiled(at, keeps, stationary))
                 yield nodes, self._few(every, at)
 
-    def _few(self, choices: Iterable[Choice], at: _Situation) -> list[Choice]:
+    def _few(self, choices: Iterable[MemoryChoice], at: _Situation) -> list[MemoryChoice]:
         """Each once.
 
         Raises:
             LimitError: if there are more than memory is for.
         """
-        found: dict[Choice, None] = {}
+        found: dict[MemoryChoice, None] = {}
         for choice in choices:
             found[choice] = None
             if len(found) > MOST_CHOICES:
@@ -173,7 +176,7 @@ class Step:
                 )
         return list(found)
 
-    def _orders(self, at: _Situation, keeps: Pattern) -> tuple[Node, ...]:
+    def _orders(self, at: _Situation, keeps: Pattern) -> tuple[InnerOrder, ...]:
         """Orders of the loops outside a memory, of the operands that it or a memory inside it keeps."""
         held = tuple(n for n in range(len(keeps)) if keeps[n] or at.kept[n] or self.inwards)
         loops = tuple(dim for dim, size in enumerate(at.rest) if size > 1)
@@ -191,18 +194,18 @@ class Step:
         self._count("orders: dominated", trie.grown - trie.no_further, trie.dominated)
         return trie.nodes
 
-    def _tiled(self, at: _Situation, keeps: Pattern, stationary: frozenset[int]) -> Iterator[Choice]:
+    def _tiled(self, at: _Situation, keeps: Pattern, stationary: frozenset[int]) -> Iterator[MemoryChoice]:
         """Pairs of a tile and an unrolling."""
         if self.settings.within == WITHIN[0]:
             for x, y in self._unrollings(at, at.rest, stationary):
                 rest = [n // (a * b) for n, a, b in zip(at.rest, x, y, strict=True)]
                 for tile in self._tiles(at, keeps, stationary, rest, (x, y)):
-                    yield Choice(keeps=keeps, tile=tile, x=x, y=y)
+                    yield MemoryChoice(keeps=keeps, tile=tile, x=x, y=y)
             return
         for tile in self._tiles(at, keeps, stationary, at.rest, ((1,) * self.dims,) * 2):
             left = tuple(n // own for n, own in zip(at.rest, tile, strict=True))
             for x, y in self._unrollings(at, left, stationary):
-                yield Choice(keeps=keeps, tile=tile, x=x, y=y)
+                yield MemoryChoice(keeps=keeps, tile=tile, x=x, y=y)
 
     def _tiles(
         self,

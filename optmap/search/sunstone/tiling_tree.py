@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
-from optmap.problem.fabric import Operand
-from optmap.problem.nest_batch import Booleans, Integers
+from optmap.machines.fabric import Operand
+from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.symbolic.numbers import divisors_of
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmap.evaluate.timing.results import Prediction
-from optmap.problem.code_options import CodeOptions
-from optmap.problem.mapping import Mapping
+from optmap.count.timing.results import Prediction
+from optmap.kernels.code_options import CodeOptions
+from optmap.mappings.levels import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class TimedCandidate:
     """One of the fastest mappings as predicted."""
 
     mapping: Mapping

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from optmap.errors import InfeasibleError
-from optmap.evaluate import Running, TimeModel
-from optmap.problem.code_options import CodeOptions
+from optmap.base.errors import InfeasibleError
+from optmap.count.timing.floor import Running
+from optmap.count.timing.predict import TimeModel
+from optmap.kernels.code_options import CodeOptions
 from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.search.timed.ranking import rank

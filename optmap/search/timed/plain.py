@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
-from optmap.errors import InfeasibleError
-from optmap.evaluate import TimeModel
-from optmap.search.bottleneck import MOPT
+from optmap.base.errors import InfeasibleError
+from optmap.count.timing.predict import TimeModel
+from optmap.search.papers.bottleneck import MOPT
 from optmap.search.question import Question
-from optmap.search.timed.candidate import Candidate
+from optmap.search.timed.candidate import TimedCandidate
 
 
 def plain_candidate(
     model: TimeModel, time_limit: float, progress: Callable[[str, float], None] | None = None
-) -> tuple[Candidate, bool]:
+) -> tuple[TimedCandidate, bool]:
     """The mapping of method `mopt`, timed, and whether its search was cut short.
 
     Where a microkernel of the machine leaves no mapping, it is one without it.
@@ -45,5 +45,5 @@ def plain_candidate(
     mapping = found.mapping
     ways = prod(ways for level in mapping.levels for ways in level.spatial.values())
     model = replace(model, running=replace(model.running, threads=ways))
-    candidate = Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
+    candidate = TimedCandidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
     return candidate, found.stop.cut_short

@@ -8,19 +8,22 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from optmap.clock import Clock
-from optmap.evaluate import Caches, KernelCycles, Prediction, Running, TimeModel, core_of, kernel_cycles, roles_of
-from optmap.evaluate.timing import core_with_room, first_cache
-from optmap.problem.code_options import ActivationLayout, CodeOptions
-from optmap.problem.kernel_roles import KernelRoles
-from optmap.problem.machine import Machine
-from optmap.problem.mapping import Mapping
-from optmap.problem.workload import Workload
-from optmap.search.timed.candidate import Candidate
+from optmap.base.clock import Clock
+from optmap.count.timing import core_with_room, first_cache
+from optmap.count.timing.floor import Running, core_of
+from optmap.count.timing.kernel import KernelCycles, kernel_cycles, roles_of
+from optmap.count.timing.predict import TimeModel
+from optmap.count.timing.results import Caches, Prediction
+from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.kernels.kernel_roles import KernelRoles
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
+from optmap.search.timed.candidate import TimedCandidate
 from optmap.search.timed.plain import plain_candidate
 from optmap.search.timed.rough import Rough
-from optmap.search.timed.shapes import Shape, shapes
-from optmap.search.timed.space import Nest, even_splits, nests, splits
+from optmap.search.timed.shapes import TimedShape, shapes
+from optmap.search.timed.space import BlockedNest, even_splits, nests, splits
+from optmap.workloads.workload import Workload
 
 COUNTED = 8
 """Nests per register tile and split that are counted exactly."""
@@ -36,10 +39,10 @@ Tell = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class TimedRanking:
     """What a search by predicted time found."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[TimedCandidate, ...]
     """Best first."""
     estimated: int
     """Nests that were looked at."""
@@ -57,7 +60,7 @@ def ranked(
     caches: Caches = Caches.WARM,
     time_limit: float = 60.0,
     progress: Tell | None = None,
-) -> tuple[Candidate, ...]:
+) -> tuple[TimedCandidate, ...]:
     """The mappings with the least predicted time, best first; no two that differ in nothing that counts.
 
     Args:
@@ -83,15 +86,15 @@ def ranked(
     return rank(model, count=count, time_limit=time_limit, progress=progress).candidates
 
 
-def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | None = None) -> Ranking:
+def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | None = None) -> TimedRanking:
     """As `ranked`, with how the search went."""
     core = core_with_room(model.machine)
     roles = roles_of(model.workload, model.options.layout)
     if roles is None:
         plain, late = plain_candidate(model, time_limit, progress)
-        return Ranking(candidates=(plain,), estimated=1, late=late)
+        return TimedRanking(candidates=(plain,), estimated=1, late=late)
     begun, clock = time.monotonic(), Clock.after(time_limit)
-    found: list[Candidate] = []
+    found: list[TimedCandidate] = []
     estimated, late = 0, False
     levels = model.machine.levels[first_cache(model.machine) :]
     nearest = levels[0] if levels and model.options.layout is ActivationLayout.NHWC else None
@@ -112,7 +115,7 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
         estimated += many
         found += best
     found.sort(key=lambda each: order_of(each.prediction))
-    return Ranking(candidates=tuple(_different(found, count, roles)), estimated=estimated, late=late)
+    return TimedRanking(candidates=tuple(_different(found, count, roles)), estimated=estimated, late=late)
 
 
 def order_of(prediction: Prediction) -> tuple[float, float]:
@@ -124,7 +127,9 @@ def order_of(prediction: Prediction) -> tuple[float, float]:
     return (float(alike), prediction.compute_cycles + prediction.packing_cycles + sum(parts))
 
 
-def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str, int]) -> tuple[int, list[Candidate]]:
+def _around(
+    model: TimeModel, roles: KernelRoles, shape: TimedShape, split: dict[str, int]
+) -> tuple[int, list[TimedCandidate]]:
     """The best nests around a register tile: estimated, and the best of them counted exactly."""
     workload, machine = model.workload, model.machine
     rough = Rough(model, first_cache(machine))
@@ -146,19 +151,19 @@ def _around(model: TimeModel, roles: KernelRoles, shape: Shape, split: dict[str,
     return len(estimates), [_counted(model, nest, shared) for _, _, _, nest in best]
 
 
-def _counted(model: TimeModel, nest: Nest, shared: int | None) -> Candidate:
+def _counted(model: TimeModel, nest: BlockedNest, shared: int | None) -> TimedCandidate:
     mapping: Mapping = nest.mapping(model.machine, model.workload.extents, shared)
     mapping.check(model.workload, model.machine)
-    return Candidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
+    return TimedCandidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
 
 
-def _different(found: list[Candidate], count: int, roles: KernelRoles) -> list[Candidate]:
+def _different(found: list[TimedCandidate], count: int, roles: KernelRoles) -> list[TimedCandidate]:
     """The first ones that differ in what counts: their register tile, or what crosses some boundary.
 
     The best of every number of vectors is among them: what instructions and loads a step of it takes, and what a
     core makes of them when another thread shares it, is more than the model knows.
     """
-    ranks: list[tuple[int, Candidate]] = []
+    ranks: list[tuple[int, TimedCandidate]] = []
     seen = set[tuple[object, ...]]()
     per_shape: Counter[tuple[int, ...]] = Counter()
     best = {id(each) for each in _best_of_widths(found, roles)}
@@ -178,13 +183,13 @@ def _different(found: list[Candidate], count: int, roles: KernelRoles) -> list[C
     return sorted((each for _, each in picked), key=lambda each: order_of(each.prediction))
 
 
-def _best_of_widths(found: list[Candidate], roles: KernelRoles) -> list[Candidate]:
+def _best_of_widths(found: list[TimedCandidate], roles: KernelRoles) -> list[TimedCandidate]:
     """The best of every number of vectors; among those alike one whose kernels run through the whole reduction.
 
     Sums that come back are loaded before a kernel can add to them, and it begins more often: where that saves nothing
     but lines that pass beside the arithmetic, it costs more than is predicted.
     """
-    best: dict[int, Candidate] = {}
+    best: dict[int, TimedCandidate] = {}
     for each in found:
         width = each.mapping.levels[0].tile[roles.vector]
         first = best.setdefault(width, each)
@@ -194,7 +199,7 @@ def _best_of_widths(found: list[Candidate], roles: KernelRoles) -> list[Candidat
     return list(best.values())
 
 
-def _sums_once(candidate: Candidate, roles: KernelRoles) -> bool:
+def _sums_once(candidate: TimedCandidate, roles: KernelRoles) -> bool:
     """Whether a block takes the whole reduction."""
     levels = candidate.mapping.levels[1:] or candidate.mapping.levels
     return all(levels[0].tile[dim] == levels[-1].tile[dim] for dim in roles.reduction)

@@ -1,6 +1,6 @@
 """A quick estimate of what crosses every boundary, to find the nests that are worth an exact count.
 
-As `evaluate.timing`, with tiles that divide and padding stored: floats and closed forms, no moves of ragged tiles.
+As `count.timing`, with tiles that divide and padding stored: floats and closed forms, no moves of ragged tiles.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from optmap.evaluate import KernelCycles, TimeModel
-from optmap.problem.code_options import StoreKind
-from optmap.problem.halo import distinct_values
-from optmap.problem.workload import Semantics, TensorAccess
-from optmap.search.timed.space import Nest
+from optmap.count.timing.kernel import KernelCycles
+from optmap.count.timing.predict import TimeModel
+from optmap.kernels.code_options import StoreKind
+from optmap.search.timed.space import BlockedNest
+from optmap.workloads.halo import distinct_values
+from optmap.workloads.workload import Semantics, TensorAccess
 
 Tile = dict[str, int]
 _Axes = tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
@@ -66,7 +67,7 @@ class Rough:
         self._waits = 0 if streams else 1
         self._prefetch = model.options.prefetch
 
-    def cycles(self, nest: Nest, kernel: KernelCycles, taps: tuple[str, ...]) -> tuple[float, float]:
+    def cycles(self, nest: BlockedNest, kernel: KernelCycles, taps: tuple[str, ...]) -> tuple[float, float]:
         """Cycles of a nest, and of its parts one after another.
 
         Args:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from optmap.evaluate import kernel_cycles
-from optmap.problem import halo
-from optmap.problem.code_options import ActivationLayout
-from optmap.problem.core import Core
-from optmap.problem.depthwise_blocks import depthwise_block, lines_per_set
-from optmap.problem.kernel_roles import KernelKind, KernelRoles, RegisterShape
-from optmap.problem.machine import Level
-from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.workload import Workload
+from optmap.count.timing.kernel import kernel_cycles
+from optmap.kernels.code_options import ActivationLayout
+from optmap.kernels.depthwise_blocks import depthwise_block, lines_per_set
+from optmap.kernels.kernel_roles import KernelKind, KernelRoles, RegisterShape
+from optmap.machines.core import Core
+from optmap.machines.machine import Level
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.workloads import halo
+from optmap.workloads.workload import Workload
 
 SHAPES_PER_WIDTH = 2
 """Register tiles of each number of vectors around which loops are searched."""
@@ -27,7 +27,7 @@ WORTH = 1.12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class TimedShape:
     """A register tile with the cycles of its kernel where nothing is split or cut further."""
 
     tile: dict[str, int]
@@ -51,7 +51,7 @@ def shapes(
     *,
     layout: ActivationLayout = ActivationLayout.NHWC,
     cache: Level | None = None,
-) -> tuple[Shape, ...]:
+) -> tuple[TimedShape, ...]:
     """Register tiles worth a search, the cheapest first; among equal ones the one that loads less.
 
     Args:
@@ -67,7 +67,7 @@ def shapes(
         found.append((kernel.cycles, kernel.loads, sorted(tile.items()), tile))
     found.sort(key=lambda each: each[:3])
     limit = found[0][0] * WORTH if found else 0.0
-    cheap = [Shape(tile=tile, cycles=cycles) for cycles, _, _, tile in found if cycles <= limit]
+    cheap = [TimedShape(tile=tile, cycles=cycles) for cycles, _, _, tile in found if cycles <= limit]
     if roles.kind is KernelKind.DEPTHWISE:
         return _least_read(workload, roles, core, cheap, cache)
     widths, ranks = Counter[int](), []
@@ -81,15 +81,15 @@ def shapes(
 
 
 def _least_read(
-    workload: Workload, roles: KernelRoles, core: Core, cheap: list[Shape], cache: Level | None
-) -> tuple[Shape, ...]:
+    workload: Workload, roles: KernelRoles, core: Core, cheap: list[TimedShape], cache: Level | None
+) -> tuple[TimedShape, ...]:
     """Tiles of a depthwise kernel, whose steps are few for what they read: those that load least, none wider than tall.
 
     What a tile shares with the row of tiles below is met again much later than what it shares with the next. Where
     some tiles fit into their sets of the innermost cache, others, which drive out their own elements, are left aside.
     """
 
-    def roomy(shape: Shape) -> bool:
+    def roomy(shape: TimedShape) -> bool:
         if cache is None or cache.ways is None:
             return True
         block = depthwise_block(workload, roles, shape.tile, workload.extents, core)

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 
-from optmap.errors import InputError
-from optmap.evaluate.timing import first_cache
-from optmap.problem.code_options import ActivationLayout
-from optmap.problem.kernel_roles import KernelKind, KernelRoles
-from optmap.problem.machine import Machine
-from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.workload import Workload
-from optmap.search.sizes import even_cuts
+from optmap.base.errors import InputError
+from optmap.count.timing import first_cache
+from optmap.kernels.code_options import ActivationLayout
+from optmap.kernels.kernel_roles import KernelKind, KernelRoles
+from optmap.machines.machine import Machine
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.search.space.sizes import even_cuts
 from optmap.search.timed.shapes import free_dims
+from optmap.workloads.workload import Workload
 
 CUTS = 5
 """Sizes of a block in rows that are tried."""
@@ -33,7 +33,7 @@ Loop = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nest:
+class BlockedNest:
     """A candidate: a block around a register tile, and the loops."""
 
     tile: dict[str, int]
@@ -83,7 +83,7 @@ def nests(
     layout: ActivationLayout,
     tile: dict[str, int],
     split: dict[str, int],
-) -> Iterator[Nest]:
+) -> Iterator[BlockedNest]:
     """Every nest around a register tile, each once.
 
     The vectors of a depthwise kernel that lie side by side are one after another: caches fetch ahead what follows in
@@ -119,7 +119,7 @@ def nests(
     for block, inside, outside in product(blocks, insides, permutations(sizes)):
         order = tuple(d for d in workload.dims if d not in (*rest, *outside))
         inner, outer = (*rest, *dict.fromkeys(inside), *taps), (*rest, *outside, *order)
-        nest = Nest(tile=tile, block=block, whole=whole, inner=inner, outer=outer, split=split)
+        nest = BlockedNest(tile=tile, block=block, whole=whole, inner=inner, outer=outer, split=split)
         key = nest.loops()
         if key not in seen:
             seen.add(key)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from optmap.problem.machine import CapacityRule
-from optmap.problem.mapping import LevelMapping, Mapping
-from optmap.problem.options import TileRule
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.questions.options import TileRule
 from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.search.relaxation import Relaxation
-from optmap.search.search_space import Setting
+from optmap.search.space.search_space import Setting
 from optmap.search.whole.chain_costs import IntegerPoint
-from optmap.solvers.status import Point
+from optmap.solvers.status import PointKind
 
 
 def found_chain(
@@ -22,7 +22,7 @@ def found_chain(
     claimed: float,
     bound: float,
     late: bool,
-    known: Point,
+    known: PointKind,
     notes: tuple[str, ...],
 ) -> Found:
     """An integer point as what a method hands in.

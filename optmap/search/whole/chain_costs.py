@@ -11,14 +11,14 @@ from math import ceil, inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.evaluate.factors import Flows
-from optmap.evaluate.per_level import level_model
-from optmap.problem.constraints import Sizes
-from optmap.problem.reuse import Room
-from optmap.search.allowed import Allowed
-from optmap.search.search_space import Order, Setting
-from optmap.search.sizes import FEW_CUTS
+from optmap.base.clock import Clock
+from optmap.count.levels.factors import Flows
+from optmap.count.levels.per_level import level_model
+from optmap.mappings.constraints import Sizes
+from optmap.mappings.reuse import TensorRoom
+from optmap.search.space.allowed import Allowed
+from optmap.search.space.search_space import Order, Setting
+from optmap.search.space.sizes import FEW_CUTS
 from optmap.symbolic.numbers import divisors_of
 
 IntArray = NDArray[np.int64]
@@ -99,7 +99,7 @@ class ChainCosts:
         held = (self.model.grid_occupancy(sizes, room) for room in self._rooms(level))
         return np.asarray(np.logical_or.reduce([words <= self.setting.capacities[level] for words in held]))
 
-    def _rooms(self, level: int) -> set[tuple[Room, ...]]:
+    def _rooms(self, level: int) -> set[tuple[TensorRoom, ...]]:
         """What the loop orders of a level need room for."""
         return {o.working for o in self.orders(level)} if self.setting.safe(level) else {self.setting.least_working}
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.errors import LimitError
+from optmap.base.clock import Clock
+from optmap.base.errors import LimitError
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
 from optmap.search.whole.one_level import grow
 from optmap.search.whole.pair_costs import PairCosts

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.errors import InfeasibleError
-from optmap.search.search_space import Setting
-from optmap.search.sizes import factorizations
+from optmap.base.errors import InfeasibleError
+from optmap.search.space.search_space import Setting
+from optmap.search.space.sizes import factorizations
 from optmap.search.whole.chain_costs import least_chains
-from optmap.search.whole.descent import Descent
+from optmap.search.whole.descent import BlockDescent
 
 
-def core_splits(setting: Setting, descent: Descent) -> list[tuple[int, ...]]:
+def core_splits(setting: Setting, descent: BlockDescent) -> list[tuple[int, ...]]:
     """The ways to split the cores over the dims: the whole problem can be cut so, around imposed tiles too.
 
     Raises:

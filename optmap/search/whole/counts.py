@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.errors import LimitError
-from optmap.search.search_space import Setting
+from optmap.base.clock import Clock
+from optmap.base.errors import LimitError
+from optmap.search.space.search_space import Setting
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint
 from optmap.search.whole.choices import ChoiceLists, Choices
 from optmap.search.whole.one_level import candidates, is_diagonal
@@ -48,7 +48,7 @@ LARGEST_SIEVE = 6_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Stage:
+class _CountStage:
     """Tiles of one level that some chain from the whole problem reaches."""
 
     tiles: IntArray
@@ -58,9 +58,9 @@ class _Stage:
     via: NDArray[np.intp]
     """(n,): which tile of the next outer stage that chain goes through."""
 
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> _Stage:
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> _CountStage:
         """Some of the tiles."""
-        return _Stage(tiles=self.tiles[index], reach=self.reach[index], via=self.via[index])
+        return _CountStage(tiles=self.tiles[index], reach=self.reach[index], via=self.via[index])
 
 
 def count_optimum(
@@ -133,7 +133,7 @@ class _Counting:
             LimitError: for too many choices, or when the time is over.
         """
         nothing = np.zeros((0, self.costs.depth, len(self.costs.dims)), dtype=np.int64), ceiling
-        stages = [_Stage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
+        stages = [_CountStage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
         left = self.choices.below(ceiling)
         for level in range(self.costs.depth - 1, -1, -1):
             if not len(left[level].tiles):
@@ -169,20 +169,20 @@ class _Counting:
                 return self.sizes.best([own.tiles for own in self.choices.below(highest)], highest, FEW_CHAINS), highest
         return self.sizes.best([own.tiles for own in self.choices.below(ceiling)], ceiling), ceiling
 
-    def _stage(self, level: int, own: Choices, before: _Stage, ceiling: float) -> _Stage:
+    def _stage(self, level: int, own: Choices, before: _CountStage, ceiling: float) -> _CountStage:
         """Own choices inside outer ones, the last dim cut to what the outer one leaves."""
         step = max(1, AT_ONCE_PAIRS // len(before.tiles))
         parts = (own.take(slice(start, start + step)) for start in range(0, len(own.tiles), step))
         found = [self._inside(level, part, before, ceiling) for part in parts]
         return self._sieved(
-            _Stage(
+            _CountStage(
                 tiles=np.concatenate([s.tiles for s in found]),
                 reach=np.concatenate([s.reach for s in found]),
                 via=np.concatenate([s.via for s in found]),
             )
         )
 
-    def _inside(self, level: int, own: Choices, before: _Stage, ceiling: float) -> _Stage:
+    def _inside(self, level: int, own: Choices, before: _CountStage, ceiling: float) -> _CountStage:
         """The own tiles that reach something below the ceiling through some of the outer ones."""
         cut = None if level in self.setting.fixed else self.last
         nests = self.pairs.nests(own.tiles, before.tiles, but=cut)
@@ -199,9 +199,9 @@ class _Counting:
         order = below[np.lexsort((reach[below], tiles[below, self.last], rows[below]))]
         same = (np.diff(rows[order], prepend=-1) == 0) & (np.diff(tiles[order, self.last], prepend=-1) == 0)
         best = order[~same]
-        return _Stage(tiles=tiles[best], reach=reach[best], via=via[best])
+        return _CountStage(tiles=tiles[best], reach=reach[best], via=via[best])
 
-    def _sieved(self, stage: _Stage) -> _Stage:
+    def _sieved(self, stage: _CountStage) -> _CountStage:
         """Without choices that another one with the same filter sizes beats or equals."""
         numbers = np.where(
             np.isin(np.arange(stage.tiles.shape[1]), self.pairs.boxed), 0, -(-self.costs.extents // stage.tiles)

@@ -8,8 +8,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.search.sizes import even_cuts
+from optmap.base.clock import Clock
+from optmap.search.space.sizes import even_cuts
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, thin
 from optmap.symbolic.numbers import divisors_of
 
@@ -27,7 +27,7 @@ ENOUGH = 0.99
 """Once the bottleneck is proved optimal, costs are no longer lowered to more than this share of what they are."""
 
 
-class Descent:
+class BlockDescent:
     """Moves that replace the tile of one level, the others held, clipped or tied to it."""
 
     def __init__(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT
-from optmap.errors import InfeasibleError
+from optmap.base.clock import NO_LIMIT
+from optmap.base.errors import InfeasibleError
 from optmap.search.relax.tree import RelaxedPoint
-from optmap.search.search_space import Order, Setting
-from optmap.search.sizes import factorizations
+from optmap.search.space.search_space import Order, Setting
+from optmap.search.space.sizes import factorizations
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
-from optmap.search.whole.descent import Descent
+from optmap.search.whole.descent import BlockDescent
 
 
 def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
@@ -28,7 +28,7 @@ def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
         InfeasibleError: if the rounded tiles cannot be split among the cores.
     """
     costs = ChainCosts(setting)
-    chain = Descent(costs, divisors=False, clock=NO_LIMIT).start(relaxed.tiles, None)
+    chain = BlockDescent(costs, divisors=False, clock=NO_LIMIT).start(relaxed.tiles, None)
     outer = costs.extents
     for level in range(costs.depth - 1, -1, -1):
         if level not in setting.fixed:
@@ -58,7 +58,7 @@ def price_and_split(setting: Setting, chain: IntArray, orders: tuple[Order, ...]
     reduction = set(setting.workload.reduction_dims)
     limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
     points = []
-    descent = Descent(costs, divisors=False, clock=NO_LIMIT)
+    descent = BlockDescent(costs, divisors=False, clock=NO_LIMIT)
     for ways in factorizations(setting.cores, limits):
         spatial = np.array(ways, dtype=np.int64)
         split = descent.raise_to(chain, spatial)

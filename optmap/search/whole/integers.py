@@ -8,15 +8,15 @@ from math import inf
 
 import numpy as np
 
-from optmap.clock import NO_LIMIT, Clock
-from optmap.errors import InfeasibleError, LimitError
+from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.errors import InfeasibleError, LimitError
 from optmap.search.relax.tree import RelaxationResult
 from optmap.search.result import conclusion
-from optmap.search.search_space import Setting
+from optmap.search.space.search_space import Setting
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, least_chains
 from optmap.search.whole.core_splits import core_splits
 from optmap.search.whole.counts import EQUAL, aligned_chains, count_optimum
-from optmap.search.whole.descent import Descent
+from optmap.search.whole.descent import BlockDescent
 from optmap.search.whole.one_level import imposed_optimum, level_optimum
 from optmap.search.whole.tile_pairs import beam, divisor_optimum, divisors_around
 from optmap.search.whole.whole_tiles import whole_tiles
@@ -51,13 +51,13 @@ class IntegerResult:
 
 
 @dataclass(slots=True)
-class _State:
+class _Progress:
     """The task, the incumbent and the bound while the search goes on."""
 
     setting: Setting
     relaxation: RelaxationResult
     costs: ChainCosts
-    descent: Descent
+    descent: BlockDescent
     clock: Clock
     bound: float
     around: dict[int, IntArray] = field(default_factory=dict)
@@ -97,12 +97,12 @@ class _State:
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class IntegerStrategy:
     """One idea of where better whole tiles are, or how a better bound is proved."""
 
     done: str
     """What was done, for progress."""
-    run: Callable[[_State], None]
+    run: Callable[[_Progress], None]
     """Offers points and raises the bound; ends early where the state is done."""
 
 
@@ -133,11 +133,11 @@ def integer_search(
     tell = progress or (lambda _: None)
     one_core = setting.split_level is None
     imposed = _imposed(setting, costs, clock, divisors=divisors) if one_core else {}
-    state = _State(
+    state = _Progress(
         setting=setting,
         relaxation=relaxation,
         costs=costs,
-        descent=Descent(costs, divisors=divisors, clock=clock, least=relaxation.level_bounds),
+        descent=BlockDescent(costs, divisors=divisors, clock=clock, least=relaxation.level_bounds),
         clock=clock,
         bound=costs.reachable(max([relaxation.bound, *(value for value, _ in imposed.values())])),
         around={level: tile for level, (_, tile) in imposed.items() if tile is not None},
@@ -161,7 +161,7 @@ def integer_search(
     )
 
 
-def strategies(state: _State) -> tuple[Strategy, ...]:
+def strategies(state: _Progress) -> tuple[IntegerStrategy, ...]:
     """What is tried for a task, in this order: cheap ideas first, those that need an incumbent last."""
     setting, costs, descent = state.setting, state.costs, state.descent
     if setting.split_level is not None:
@@ -180,7 +180,7 @@ def strategies(state: _State) -> tuple[Strategy, ...]:
     return (AROUND_KERNELS, RELAXED, DIVISORS, COUNTS, FINE, BEAM, OTHERS, ROUNDINGS)
 
 
-def _all(state: _State) -> None:
+def _all(state: _Progress) -> None:
     """Price every chain."""
     costs = state.costs
     extents, divisors = costs.extents.tolist(), state.descent.divisors
@@ -188,21 +188,21 @@ def _all(state: _State) -> None:
     state.exhaustive = True
 
 
-def _relaxed(state: _State) -> None:
+def _relaxed(state: _Progress) -> None:
     state.descend(_start(state))
 
 
-def _fine(state: _State) -> None:
+def _fine(state: _Progress) -> None:
     state.descend(_start(state), fine=True)
 
 
-def _around_kernels(state: _State) -> None:
+def _around_kernels(state: _Progress) -> None:
     for level, tile in state.around.items():
         if not state.done:
             state.descend(_around(state, level + 1, tile))
 
 
-def _divisors(state: _State) -> None:
+def _divisors(state: _Progress) -> None:
     """The exact program over divisor tiles: a start for any tiles, a bound if only they are allowed."""
     ceiling = inf if state.best is None else state.value * (1 - EQUAL)
     found, least = divisor_optimum(state.setting, state.costs, ceiling, clock=state.clock)
@@ -212,7 +212,7 @@ def _divisors(state: _State) -> None:
         state.prove(min(least, state.value))
 
 
-def _counts(state: _State) -> None:
+def _counts(state: _Progress) -> None:
     """Raise the bound to the optimum over numbers of tiles, and start from the chains that may attain it."""
     setting, costs = state.setting, state.costs
     if state.best is None:
@@ -233,7 +233,7 @@ def _counts(state: _State) -> None:
             state.descend(chain)
 
 
-def _beam(state: _State) -> None:
+def _beam(state: _Progress) -> None:
     centre = _start(state) if state.best is None else np.array(state.best.chain)
     ceiling = state.value * (1 - EQUAL)
     chains = beam(state.setting, state.costs, centre, ceiling, state.bound, clock=state.clock)
@@ -242,7 +242,7 @@ def _beam(state: _State) -> None:
         state.descend(np.array(promising.chain))
 
 
-def _others(state: _State) -> None:
+def _others(state: _Progress) -> None:
     tried = set[bytes]()
     for other in state.relaxation.others[:OTHER_STARTS]:
         chain = state.descent.start(other.tiles, None)
@@ -251,7 +251,7 @@ def _others(state: _State) -> None:
             state.descend(chain)
 
 
-def _roundings(state: _State) -> None:
+def _roundings(state: _Progress) -> None:
     """Roundings of the relaxed tiles, two sizes at a time, under their loop orders."""
     best, setting = state.relaxation.best, state.setting
     if not setting.allowed.free:
@@ -264,7 +264,7 @@ def _roundings(state: _State) -> None:
     state.descend(np.array(point.chain))
 
 
-def _start(state: _State) -> IntArray:
+def _start(state: _Progress) -> IntArray:
     """The relaxed tiles, rounded to a chain."""
     return state.descent.start(state.relaxation.best.tiles, None)
 
@@ -283,7 +283,7 @@ def _imposed(
         return {}
 
 
-def _levels(state: _State) -> None:
+def _levels(state: _Progress) -> None:
     """Raise the bound to the levels' own integer optima, and start from the one that decides."""
     setting, relaxation, costs = state.setting, state.relaxation, state.costs
     for level in sorted(range(costs.depth), key=lambda i: -relaxation.level_bounds[i]):
@@ -305,7 +305,7 @@ def _levels(state: _State) -> None:
                 state.descend(_around(state, level, tile))
 
 
-def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
+def _smallest(state: _Progress, spatial: IntArray | None) -> IntegerPoint | None:
     """The best of the smallest chains that are allowed; None if not even they fit.
 
     Raises:
@@ -319,7 +319,7 @@ def _smallest(state: _State, spatial: IntArray | None) -> IntegerPoint | None:
     return point
 
 
-def _around(state: _State, level: int, tile: IntArray) -> IntArray:
+def _around(state: _Progress, level: int, tile: IntArray) -> IntArray:
     """The relaxed tiles with one level's tile replaced, inner ones clipped to it, outer ones whole numbers of it.
 
     What is cut at an outer tile's end would be another tile of this level, whose number is what its cost rests on.
@@ -334,7 +334,7 @@ def _around(state: _State, level: int, tile: IntArray) -> IntArray:
     return changed
 
 
-def _splits_of_cores(state: _State) -> None:
+def _splits_of_cores(state: _Progress) -> None:
     """The search for several cores: the best few ways to split them, each with a descent."""
     setting, relaxation, costs, descent = state.setting, state.relaxation, state.costs, state.descent
     ranked = []
@@ -357,16 +357,16 @@ def _splits_of_cores(state: _State) -> None:
             state.offer(_smallest(state, np.array(ways, dtype=np.int64)))
 
 
-ALL = Strategy("every chain of tiles evaluated", _all)
-RELAXED = Strategy("descent from the relaxed tiles", _relaxed)
-AROUND_KERNELS = Strategy("descent from the best tiles around microkernels", _around_kernels)
-FINE = Strategy("descent with more candidates", _fine)
-BEAM = Strategy("beam over evenly cut tiles", _beam)
-COUNTS = Strategy("optimum over numbers of tiles", _counts)
-DIVISORS = Strategy("program over divisor tiles", _divisors)
-OTHERS = Strategy("descents from further relaxed tiles", _others)
-ROUNDINGS = Strategy("roundings of two sizes at a time", _roundings)
-SPLITS = Strategy("descents with the cores split in several ways", _splits_of_cores)
+ALL = IntegerStrategy("every chain of tiles evaluated", _all)
+RELAXED = IntegerStrategy("descent from the relaxed tiles", _relaxed)
+AROUND_KERNELS = IntegerStrategy("descent from the best tiles around microkernels", _around_kernels)
+FINE = IntegerStrategy("descent with more candidates", _fine)
+BEAM = IntegerStrategy("beam over evenly cut tiles", _beam)
+COUNTS = IntegerStrategy("optimum over numbers of tiles", _counts)
+DIVISORS = IntegerStrategy("program over divisor tiles", _divisors)
+OTHERS = IntegerStrategy("descents from further relaxed tiles", _others)
+ROUNDINGS = IntegerStrategy("roundings of two sizes at a time", _roundings)
+SPLITS = IntegerStrategy("descents with the cores split in several ways", _splits_of_cores)
 
 
 def _no_chain(setting: Setting) -> str:

@@ -15,13 +15,13 @@ from math import inf, prod
 
 import numpy as np
 
-from optmap.clock import Clock
-from optmap.problem.axes import window
-from optmap.problem.workload import TensorAccess
+from optmap.base.clock import Clock
 from optmap.programs.geometric import Box
-from optmap.search.search_space import Setting
-from optmap.search.sizes import FEW_CUTS, even_cuts
+from optmap.search.space.search_space import Setting
+from optmap.search.space.sizes import FEW_CUTS, even_cuts
 from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntArray, grid_of
+from optmap.workloads.axes import window
+from optmap.workloads.workload import TensorAccess
 
 LARGEST_GRID = 400_000
 """Tiles beyond which a level is not enumerated, and outer tiles that an imposed one is priced in, at most."""

@@ -15,12 +15,12 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.problem.workload import Semantics
+from optmap.base.clock import Clock
 from optmap.programs.geometric import Box, whole_count
 from optmap.programs.geometric_rows import Frames
-from optmap.search.search_space import Setting
+from optmap.search.space.search_space import Setting
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
+from optmap.workloads.workload import Semantics
 
 LARGEST_PAIRS = 4_000_000
 """Pairs of tiles priced at once."""

@@ -16,8 +16,8 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.errors import LimitError
-from optmap.evaluate.cutting import descend
+from optmap.base.errors import LimitError
+from optmap.count.levels.cutting import descend
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint, grid_of
 from optmap.search.whole.one_level import grow
 from optmap.search.whole.pair_costs import PairCosts

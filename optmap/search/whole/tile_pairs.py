@@ -14,10 +14,10 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.clock import Clock
-from optmap.errors import LimitError
-from optmap.search.search_space import Setting
-from optmap.search.sizes import even_cuts
+from optmap.base.clock import Clock
+from optmap.base.errors import LimitError
+from optmap.search.space.search_space import Setting
+from optmap.search.space.sizes import even_cuts
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, thin
 from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 from optmap.symbolic.numbers import divisors_of
@@ -41,7 +41,7 @@ BEAM_CHAINS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Stage:
+class _PairStage:
     """Tiles of one level that some chain from the whole problem reaches."""
 
     tiles: IntArray
@@ -193,7 +193,7 @@ class _Pairing:
         useful = self._useful(lists, ceiling, floor)
         if useful is None:
             return nothing
-        stages = [_Stage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
+        stages = [_PairStage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
         for level in range(self.costs.depth - 1, -1, -1):
             outer = self._useful_outer(stages[-1], floor)
             fixed = level in self.setting.fixed
@@ -201,7 +201,7 @@ class _Pairing:
             kept = stage.reach < ceiling
             if not kept.any():
                 return nothing
-            stages.append(_Stage(tiles=stage.tiles[kept], reach=stage.reach[kept], via=stage.via[kept]))
+            stages.append(_PairStage(tiles=stage.tiles[kept], reach=stage.reach[kept], via=stage.via[kept]))
         index = np.argsort(stages[-1].reach, kind="stable")[:keep]
         chains = np.zeros((len(index), self.costs.depth, len(self.dims)), dtype=np.int64)
         reach = stages[-1].reach[index]
@@ -246,7 +246,7 @@ class _Pairing:
         order = np.lexsort((-fitting.astype(float).prod(axis=1), np.maximum(alone, floor)))
         return fitting[order[:BEAM_OWN]]
 
-    def _useful_outer(self, stage: _Stage, floor: float) -> NDArray[np.intp]:
+    def _useful_outer(self, stage: _PairStage, floor: float) -> NDArray[np.intp]:
         """Outer tiles worth pairing: exact dominance for divisors, the best few for the beam."""
         volume = -stage.tiles.astype(float).prod(axis=1)
         if not self.even:
@@ -256,7 +256,7 @@ class _Pairing:
         first = _first_multiples(stage.tiles[order])
         return np.asarray(order[first == np.arange(len(order))])
 
-    def _stage(self, level: int, own: IntArray, before: _Stage, outer: NDArray[np.intp]) -> _Stage:
+    def _stage(self, level: int, own: IntArray, before: _PairStage, outer: NDArray[np.intp]) -> _PairStage:
         if len(own) * len(outer) > MOST_PAIRS:
             raise LimitError("too many pairs of tiles")
         best = np.full(len(own), inf)
@@ -269,14 +269,14 @@ class _Pairing:
             choice = cost.argmin(axis=1)
             best[start : start + step] = cost[np.arange(len(part)), choice]
             via[start : start + step] = outer[choice]
-        return _Stage(tiles=own, reach=best, via=via)
+        return _PairStage(tiles=own, reach=best, via=via)
 
-    def _fixed_stage(self, level: int, own: IntArray, before: _Stage, outer: NDArray[np.intp]) -> _Stage:
+    def _fixed_stage(self, level: int, own: IntArray, before: _PairStage, outer: NDArray[np.intp]) -> _PairStage:
         """An imposed tile is priced exactly inside every outer tile."""
         fitting = outer[(before.tiles[outer] >= own).all(axis=1)]
         cost = _imposed_costs(self.setting, self.costs, level, before.tiles[fitting])
         cost = np.maximum(cost, before.reach[fitting])
-        return _Stage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
+        return _PairStage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
 
     def _nests(self, own: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """Which own tiles cut which outer tiles without extra tiles."""

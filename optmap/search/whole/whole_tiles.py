@@ -7,8 +7,8 @@ from math import floor
 
 import numpy as np
 
-from optmap.errors import InfeasibleError
-from optmap.search.search_space import Order, Setting
+from optmap.base.errors import InfeasibleError
+from optmap.search.space.search_space import Order, Setting
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
 
 ROUNDS = 200

@@ -1,0 +1,1 @@
+"""Closed forms of bounds and tiles, and looking them up."""

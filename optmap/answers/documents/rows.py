@@ -1,0 +1,37 @@
+"""What was counted per boundary and per level, as the rows of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from optmap.count.results import BoundaryTraffic, LevelCost
+from optmap.count.tally import Moved
+
+
+def boundary_documents(boundaries: Iterable[BoundaryTraffic | Moved]) -> list[dict[str, object]]:
+    """Words per boundary and tensor."""
+    return [
+        {
+            "between": list(row.between),
+            "tensor": row.tensor,
+            "loads_words": row.loads_words,
+            "stores_words": row.stores_words,
+        }
+        for row in boundaries
+    ]
+
+
+def level_documents(levels: Iterable[LevelCost]) -> list[dict[str, object]]:
+    """Occupancy, traffic and cycles per level; where time is predicted also what it keeps of the loops."""
+    return [
+        {
+            "level": level.level,
+            "occupancy_words": level.occupancy_words,
+            "capacity_words": level.capacity_words,
+            "traffic_words": level.traffic_words,
+            "bandwidth_words_per_cycle": level.bandwidth,
+            "cycles": level.cycles,
+            **({} if level.kept is None else {"kept": {"tile": level.kept.tile, "passing": level.kept.passing}}),
+        }
+        for level in levels
+    ]

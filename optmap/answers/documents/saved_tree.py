@@ -1,0 +1,91 @@
+"""Mapping trees in files, as somebody made them: what `evaluate` and `show` read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from optmap.base.shown import Shown, ShownMapping
+from optmap.count.trees import TreeCount, walk_tree
+from optmap.files.fields import Fields
+from optmap.files.inputs import machine_of
+from optmap.files.machines import machine_from
+from optmap.files.trees import read_tree
+from optmap.files.workloads import workload_from
+from optmap.machines.machine import CapacityRule, Machine
+from optmap.mappings.tree import MappingTree
+
+KEYS = ("schema", "workload", "machine", "mapping", "capacity_rule", "notes")
+SCHEMA = "optmap.tree/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedTree(ShownMapping):
+    """A mapping tree with its workload and machine, as a file says it."""
+
+    shown_as: ClassVar[str] = "saved-tree"
+
+    source: str
+    """File it was read from."""
+    tree: MappingTree
+    capacity: CapacityRule
+    """What has to fit into caches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeEvaluation(Shown):
+    """A mapping tree, walked."""
+
+    shown_as: ClassVar[str] = "tree-evaluation"
+
+    saved: SavedTree
+    count: TreeCount
+
+    @property
+    def disagreements(self) -> list[str]:
+        """One sentence per level that does not hold what the tree keeps there; empty if all fit."""
+        return list(self.count.violations)
+
+
+def is_tree(fields: Fields) -> bool:
+    """Whether a document has a mapping tree."""
+    mapping = fields.values.get("mapping")
+    return isinstance(mapping, dict) and "tree" in mapping
+
+
+def saved_tree_from(fields: Fields) -> SavedTree:
+    """A mapping tree from a document with `workload`, `machine` and `mapping{tree}`.
+
+    The workload is as in a workload file, the machine a name of the library or as in a machine file.
+
+    Raises:
+        InputError: naming file and field; a `TreeError` for a tree that means nothing.
+    """
+    fields.allow(*KEYS)
+    workload = workload_from(fields.fields("workload"), default_name="")
+    rules = [rule.value for rule in CapacityRule]
+    return SavedTree(
+        source=fields.where,
+        tree=read_tree(fields.fields("mapping"), workload, _machine(fields)),
+        capacity=CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value)),
+    )
+
+
+def _machine(fields: Fields) -> Machine:
+    if isinstance(fields.get("machine"), str):
+        return machine_of(fields.text("machine"), None)
+    return machine_from(fields.fields("machine"), default_name="machine")
+
+
+def evaluate_tree(saved: SavedTree, limit: int) -> TreeEvaluation:
+    """Walk a mapping tree literally.
+
+    Args:
+        saved: the tree.
+        limit: largest number of points and accesses looked at.
+
+    Raises:
+        TreeError: for a tree that means nothing.
+        LimitError: if the limit is reached.
+    """
+    return TreeEvaluation(saved=saved, count=walk_tree(saved.tree, rule=saved.capacity, limit=limit))

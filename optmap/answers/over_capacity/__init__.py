@@ -1,0 +1,1 @@
+"""Answers over capacities and designs: curves, sums over networks, sizing, fronts."""

@@ -1,0 +1,1 @@
+"""What holds for every schedule, beside an answer, and the proofs that its file carries."""

@@ -1,0 +1,1 @@
+"""Mappings side by side: with a bound, with each other, with what another model counts."""

@@ -1,0 +1,1 @@
+"""What every room stands on: errors, names, numbers, the clock, the registry, texts."""

@@ -1,0 +1,88 @@
+"""Files that are written: JSON, text, pictures, folders; what cannot be written is said before work is done for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from optmap.base.errors import InputError
+from optmap.base.values import file_path
+
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps", ".svgz")
+"""How the name of a picture ends; the first three are those of `plot`."""
+
+
+def to_json(document: Mapping[str, object]) -> str:
+    """A document as indented JSON text, in the order of its keys, without a final newline."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def check_target(path: Path | None) -> None:
+    """Refuse a file that cannot be written before any work is done for it; None is fine.
+
+    Raises:
+        InputError: if the folder does not exist or the path is a folder itself.
+    """
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise InputError(f"{path}: cannot be written: {reason}; choose another file")
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that cannot be written before any work is done for it; None is fine.
+
+    Raises:
+        InputError: as `check_target`, and for a name that ends in no form of pictures.
+    """
+    check_target(path)
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise InputError(
+            f"{path}: no form of pictures is called {path.suffix or 'so'}; "
+            f"end the name in {', '.join(PICTURES[:2])} or {PICTURES[2]}"
+        )
+
+
+def made_folder(folder: str | Path) -> Path:
+    """A folder to write into, made if it is not there.
+
+    Raises:
+        InputError: if it cannot be made.
+    """
+    place = file_path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be made: {error.strerror}; choose another folder") from error
+    return place
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file.
+
+    Raises:
+        InputError: if it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another file") from error
+
+
+def save_figure(axes: Any, path: Path) -> None:
+    """Write the figure of some axes to a file and close it.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    try:
+        axes.figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError):
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}; choose another file") from error
+        raise InputError(f"{path}: cannot be written: {error}; use a name such as plot.png") from error
+    finally:
+        from matplotlib import pyplot
+
+        pyplot.close(axes.figure)

@@ -1,0 +1,1 @@
+"""What overlapping windows add to bounds: halos, and classes of taps."""

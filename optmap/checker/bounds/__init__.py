@@ -1,0 +1,1 @@
+"""Certificates of lower bounds on words, energy, cycles and time."""

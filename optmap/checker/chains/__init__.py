@@ -1,0 +1,1 @@
+"""Certificates of lower bounds of chains of statements."""

@@ -1,0 +1,138 @@
+"""The statements of a chain: who writes and reads what, and which tensors share their elements."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+from typing import Any
+
+from ..core.padding import Done
+from ..core.statement import LARGEST
+from ..core.tools import count, need
+from ..core.units import element_bits
+from .chain_text import Said, read_chain_statement
+
+Access = dict[str, Any]
+"""An access as certificates write it."""
+
+
+class StatedChain:
+    """A workload of one statement or more, as the file of a bound describes it."""
+
+    def __init__(self, doc: Any) -> None:
+        self.said: tuple[Said, ...] = tuple(read_chain_statement(text) for text in doc["statements"])
+        self.names = [each.name for each in self.said]
+        need(len(set(self.names)) == len(self.names), "a tensor is written by two statements")
+        self.assign = doc["semantics"] == "assign"
+        self.accesses: list[list[Access]] = [[_written(*access) for access in each.accesses] for each in self.said]
+        every = [access for accesses in self.accesses for access in accesses]
+        self.extents: dict[str, int] = doc["extents"]
+        used = {d for access in every for d in dims_of(access)}
+        need(used == set(self.extents) and bool(used), "extents do not cover the dims")
+        need(all(n <= LARGEST for n in self.extents.values()), "an extent is beyond 2^63-1")
+        self.bytes: dict[str, float] = doc["bytes"]
+        need(set(self.bytes) == {access["tensor"] for access in every}, "bytes do not cover the tensors")
+        self.bits = element_bits(self.bytes)
+        self.word_bits = gcd(*self.bits.values())
+        self.weights = {t: n // self.word_bits for t, n in self.bits.items()}
+        ranks = {(access["tensor"], len(access["axes"])) for access in every}
+        need(len(ranks) == len(self.bits), "a tensor has two numbers of subscripts")
+        self.reads = [access["tensor"] for accesses in self.accesses for access in accesses[1:]]
+        self._check_order()
+        outputs = doc["outputs"]
+        named = {t for t in self.names if t in self.reads}.intersection(outputs)
+        need(len(named) == len(outputs), "an output is named that is none, is one by itself, or is named twice")
+        self.outputs = {t for t in self.names if t not in self.reads or t in outputs}
+        self._check_signs()
+        self.held = self._held()
+
+    def _check_order(self) -> None:
+        """A tensor is read after the statement that writes it."""
+        for number, accesses in enumerate(self.accesses):
+            for access in accesses[1:]:
+                need(access["tensor"] not in self.names[number:], f"{access['tensor']} is read before it is written")
+
+    def _check_signs(self) -> None:
+        """Sums add to what outputs are before if these accumulate; everything else starts empty."""
+        for each in self.said:
+            sign = "=" if self.starts_empty(each.name) else "+="
+            need(each.sign in (sign, "max=", "min="), f"the sign of {each.name} must be {sign}")
+
+    def starts_empty(self, tensor: str) -> bool:
+        """Whether the words of a tensor that is written are created, and not loaded, at their first touch."""
+        return self.assign or tensor not in self.outputs
+
+    def loaded(self) -> list[str]:
+        """Tensors that are in slow memory at the beginning."""
+        made = {t for t in self.names if self.starts_empty(t)}
+        return [t for t in self.bits if t not in made]
+
+    def keeps_places(self, number: int) -> bool:
+        """Whether a statement makes elements of one tensor into as many of the same size at the same subscripts."""
+        output, *inputs = self.accesses[number]
+        return (
+            len(inputs) == 1
+            and self.said[number].sign in ("=", "+=")
+            and inputs[0]["axes"] == output["axes"]
+            and self.bits[inputs[0]["tensor"]] == self.bits[output["tensor"]]
+        )
+
+    def _held(self) -> dict[str, str]:
+        """The tensor whose elements hold each tensor's: the last one that is made in place of it."""
+        held = {t: t for t in self.bits}
+        for number in reversed(range(len(self.names))):
+            name, source = self.names[number], self.accesses[number][1]["tensor"]
+            inner = source in self.names and source not in self.outputs
+            if self.keeps_places(number) and self.starts_empty(name) and inner and self.reads.count(source) == 1:
+                held[source] = held[name]
+        return held
+
+    def comes_from(self, tensor: str) -> str:
+        """The statement that makes the elements that a tensor holds: before functions that are done in place."""
+        while tensor in self.names:
+            number = self.names.index(tensor)
+            source = self.accesses[number][1]["tensor"]
+            in_place = self.held[source] == self.held[tensor] and source != tensor
+            if not in_place or self.said[number].conditions:
+                return tensor
+            tensor = source
+        return tensor
+
+    def most(self, access: Access) -> int:
+        """Words that an access touches, at most."""
+        axes = [dict(axis["terms"]) for axis in access["axes"]]
+        return self.weights[access["tensor"]] * prod(count(axis, self.extents) for axis in axes)
+
+    def is_whole(self, tensor: str) -> bool:
+        """Whether every element of a tensor is there: conditions and padding may leave some unwritten."""
+        if tensor not in self.names:
+            return True
+        number = self.names.index(tensor)
+        accesses = self.accesses[number]
+        done = Done(accesses, {d: self.extents[d] for access in accesses for d in dims_of(access)})
+        touched = done.together(accesses[0]["axes"])
+        return not self.said[number].conditions and touched * self.weights[tensor] == self.most(accesses[0])
+
+    def doc_of(self, number: int) -> dict[str, Any]:
+        """What a certificate of one statement alone has to say of it, if it accumulates."""
+        said = self.said[number]
+        tensors = {access["tensor"] for access in self.accesses[number]}
+        dims = {d for access in self.accesses[number] for d in dims_of(access)}
+        return {
+            "expression": said.text.replace(" = ", " += ", 1),
+            "extents": {d: self.extents[d] for d in dims},
+            "bytes": {t: self.bytes[t] for t in tensors},
+            "semantics": "accumulate",
+        }
+
+
+def dims_of(access: Access) -> list[str]:
+    """The dims of an access, in the order of its subscripts."""
+    return [d for axis in access["axes"] for d, _ in axis["terms"]]
+
+
+def _written(name: str, axes: Any) -> Access:
+    entries: list[dict[str, Any]] = []
+    for (terms, offset), real in axes:
+        entry: dict[str, Any] = {"terms": [[d, c] for d, c in terms], "offset": offset}
+        entries.append(entry if real is None else entry | {"real": list(real)})
+    return {"tensor": name, "axes": entries}

@@ -1,0 +1,61 @@
+"""Lines below the loads of the three tensors of a product (theorem: `optmap/bounds/chains/lines.py`)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, isqrt
+from typing import Any
+
+from ..core.shapes import Shape, count, many, name, positive, record, word
+from ..core.tools import need, ratio
+from .chain import StatedChain
+from .chain_pairs import join
+
+TENSOR = word("G", "X", "Y")
+LINES: dict[str, Shape] = {
+    "argument": name,
+    "statements": many(name, 1),
+    "lines": many(record(cut=TENSOR, light=TENSOR, most=positive, g=ratio, weight=ratio), 1),
+    "loads_words": count,
+}
+DIMS = {"G": "ml", "X": "mj", "Y": "lj"}
+
+
+def line_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[str, ...]]:
+    """Words that two statements joined by lines load at least, and the tensors whose loads these are."""
+    pair = join(chain, doc["statements"])
+    sizes = {dim: pair.extents[dim] for dim in "hml"} | {"j": pair.extents["k"] + pair.extents["n"]}
+    lightest = min(pair.bits.values()) // chain.word_bits
+    room = memory // lightest
+    need(room >= 3, "the memory must hold three elements")
+    once = {tensor: sizes["h"] * sizes[dims[0]] * sizes[dims[1]] for tensor, dims in DIMS.items()}
+    used, proved = dict.fromkeys(DIMS, Fraction(0)), Fraction(0)
+    for line in doc["lines"]:
+        cut, light, most = line["cut"], line["light"], line["most"]
+        g, weight = ratio(line["g"], "g"), ratio(line["weight"], "weight")
+        need(cut != light and most >= room and 0 < g <= 1, "a line has a form that is not proved")
+        (full,) = set(DIMS) - {cut, light}
+        used[cut] += weight * Fraction(room, most)
+        used[light] += weight * g
+        used[full] += weight
+        (place,) = set(sizes) - {"h", *DIMS[cut]}
+        sides = [sizes[next(d for d in DIMS[tensor] if d != place)] for tensor in (full, light)]
+        proved += weight * price(sizes["h"] * sizes[place], sides[0], sides[1], most - 1, g)
+    need(all(part <= 1 for part in used.values()), "a load is counted more than once")
+    proved += sum((1 - part) * once[tensor] for tensor, part in used.items())
+    return max(0, lightest * ceil(proved) - pair.free_elements * lightest), pair.claimed
+
+
+def price(places: int, full: int, light: int, most: int, g: Fraction) -> Fraction:
+    """What so many places touch at least, if none has more than so many operations in a segment."""
+    segments, rest = divmod(full * light, most) if most < full * light else (0, full * light)
+    return _least(places * segments, most, full, light, g) + _least(places, rest, full, light, g)
+
+
+def _least(times: int, operations: int, full: int, light: int, g: Fraction) -> Fraction:
+    """So many times the least n + g*y with n*y operations, n and y being whole sides at most; not too large."""
+    if g * operations > full * full:
+        return times * (full + g * operations / full)
+    if operations > g * light * light:
+        return times * (Fraction(operations, light) + g * light)
+    return Fraction(isqrt(4 * times * times * operations * g.numerator // g.denominator))

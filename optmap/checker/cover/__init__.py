@@ -1,0 +1,1 @@
+"""Proofs over all mappings: relaxations and integer bounds."""

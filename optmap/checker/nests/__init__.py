@@ -1,0 +1,1 @@
+"""Solutions of machines with meshes and prices."""

@@ -1,0 +1,1 @@
+"""Solutions whose mappings are tiles, level by level."""

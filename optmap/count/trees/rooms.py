@@ -1,0 +1,112 @@
+"""Room that the Keeps of a level take together, and how much there is: rule 5 of mapping trees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from optmap.base.errors import InputError
+from optmap.count.trees.contents import Instances, Placed
+from optmap.count.trees.order import Places
+from optmap.count.trees.results import LevelRoom
+from optmap.machines.machine import Level
+from optmap.mappings.nodes import Address
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RoomPart:
+    """A partition of a level, or a whole one."""
+
+    level: str
+    name: str
+    words: int
+    tensors: frozenset[str]
+    """By the name under which they are stored."""
+
+
+class Occupancy:
+    """The largest occupancy of every bounded level so far."""
+
+    def __init__(self, tree: MappingTree) -> None:
+        workload = tree.workload
+        self.parts = tuple(part for level in tree.machine.levels for part in _parts(workload, level))
+        self.weights = {access.name: workload.weight(access) for access in workload.accesses}
+        self.most: dict[_RoomPart, tuple[int, str]] = dict.fromkeys(self.parts, (0, ""))
+        self.held: dict[Address, dict[Places, Counter[str]]] = {}
+
+    def hold(self, keep: Placed, instances: Instances) -> None:
+        """Take in what a Keep holds from now on, per child."""
+        self.held[keep.address] = {
+            places: Counter(name for name, _ in elements) for places, elements in instances.items()
+        }
+
+    def look(self, path: Iterable[Placed], statement: str) -> None:
+        """Add up what is held on the active path.
+
+        Args:
+            path: the Keeps above the leaf that is visited.
+            statement: whose leaf it is.
+        """
+        counts: dict[str, dict[Places, Counter[str]]] = {}
+        for keep in path:
+            for places, elements in self.held[keep.address].items():
+                counts.setdefault(keep.level, {}).setdefault(places, Counter()).update(elements)
+        for part in self.parts:
+            for mine in counts.get(part.level, {}).values():
+                words = sum(count * self.weights[name] for name, count in mine.items() if name in part.tensors)
+                if words > self.most[part][0]:
+                    self.most[part] = (words, statement)
+
+    def rooms(self) -> tuple[LevelRoom, ...]:
+        """The largest occupancy of every level and partition."""
+        return tuple(
+            LevelRoom(
+                level=part.level,
+                part=part.name,
+                occupancy_words=words,
+                capacity_words=part.words,
+                statement=statement,
+            )
+            for part, (words, statement) in self.most.items()
+        )
+
+
+def _parts(workload: Workload, level: Level) -> tuple[_RoomPart, ...]:
+    """The amounts of memory of a level.
+
+    Raises:
+        InputError: for a tensor that belongs in no partition or in several.
+    """
+    stored = dict.fromkeys(workload.stored_as.values())
+    size = workload.word_bits
+    if not level.partitions:
+        words = level.most_words(size) // level.buffering
+        return (_RoomPart(level=level.name, name=level.name, words=words, tensors=frozenset(stored)),)
+    inside = {
+        part.name: frozenset(t for t in stored if _belongs(workload, t, part.tensors)) for part in level.partitions
+    }
+    for tensor in stored:
+        homes = [name for name, tensors in inside.items() if tensor in tensors]
+        if len(homes) != 1:
+            raise InputError(
+                f"level {level.name}: tensor {tensor} of {workload.title} belongs in "
+                f"{' and '.join(homes) or 'no part'}; give every tensor one partition (inputs, output, or names)"
+            )
+    return tuple(
+        _RoomPart(
+            level=level.name,
+            name=part.name,
+            words=part.capacity.words(size) // level.buffering,
+            tensors=inside[part.name],
+        )
+        for part in level.partitions
+    )
+
+
+def _belongs(workload: Workload, tensor: str, names: tuple[str, ...]) -> bool:
+    role = {TensorRole.INPUT: "inputs", TensorRole.OUTPUT: "output"}.get(workload.roles[tensor])
+    return tensor in names or role in names

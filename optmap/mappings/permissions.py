@@ -1,0 +1,56 @@
+"""Which levels must, may and must not keep the tensors of a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import fabric_of
+from optmap.machines.machine import Machine
+from optmap.workloads.statement import Statement
+from optmap.workloads.workload import Workload
+
+Permissions = Mapping[str, set[str]]
+"""Names of bounded levels per tensor, by the name under which its elements are stored."""
+
+
+def required_levels(workload: Workload, statement: Statement, machine: Machine) -> Permissions:
+    """Levels that have to keep each tensor: all that must, and the innermost that may where none must.
+
+    Where a machine says that an inner level is free to keep a tensor and an outer one must, operations may take it from
+    there.
+
+    Args:
+        workload: what the statement is of.
+        statement: gives the tensors.
+        machine: gives the levels.
+
+    Raises:
+        InputError: for an accelerator that cannot say it of this statement.
+    """
+    rules = _rules(workload, statement, machine)
+    found: dict[str, set[str]] = {}
+    for tensor, levels in rules.items():
+        must = [name for name, keep in levels if keep is KeepRule.KEPT]
+        may = [name for name, keep in levels if keep is KeepRule.FREE]
+        found.setdefault(tensor, set()).update(must or may[:1])
+    return found
+
+
+def refused_levels(workload: Workload, statement: Statement, machine: Machine) -> Permissions:
+    """Levels that must not keep each tensor; arguments and errors as for `required_levels`."""
+    rules = _rules(workload, statement, machine)
+    return {tensor: {name for name, keep in levels if keep is KeepRule.REFUSED} for tensor, levels in rules.items()}
+
+
+def _rules(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, KeepRule]]]:
+    """Per tensor what every bounded level, inner first, says of it."""
+    stored = workload.stored_as
+    if not machine.meshed:
+        free = [(level.name, KeepRule.FREE) for level in machine.levels]
+        return {stored[access.name]: free for access in statement.accesses}
+    memories = fabric_of(workload.alone(statement.name), machine).memories[:-1]
+    return {
+        stored[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]
+        for number, access in enumerate(statement.accesses)
+    }

@@ -1,0 +1,1 @@
+"""What is asked: objectives, rules of tiles and integers, and traits of counting policies."""

@@ -1,0 +1,1 @@
+"""Answers of verbs as tables, JSON and programs."""

@@ -1,0 +1,155 @@
+"""Comparisons of bound and mappings: table, JSON, and its reader."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow, MethodWords
+from optmap.base.errors import InputError
+from optmap.base.texts import number
+from optmap.files.fields import Fields
+from optmap.files.inputs import products_of
+from optmap.files.machines import machine_document, machine_from
+from optmap.files.workloads import read_workload, workload_document
+from optmap.report.tables import grid, pairs, workload_lines
+
+SCHEMA = "optmap.comparison/1"
+
+
+def comparison_document(comparison: Comparison) -> dict[str, object]:
+    """The JSON document of `compare`: one flat row per capacity and method under `rows`.
+
+    `found_words`, `bound_words`, `compulsory_words` and the `gap` of a row are of the words that its method minimises
+    (`counted`): loads, or loads plus stores. A row without a method has loads plus stores.
+    """
+    return {
+        "schema": SCHEMA,
+        "workload": workload_document(comparison.workload),
+        "machine": None if comparison.machine is None else machine_document(comparison.machine),
+        "capacity_unit": comparison.unit,
+        "gap_of": "the words that the method minimises: counted",
+        "methods": list(comparison.methods),
+        "rows": [entry for row in comparison.rows for entry in _row_documents(row)],
+        "left_out": dict(comparison.left_out),
+        "notes": list(comparison.notes),
+    }
+
+
+def _row_documents(row: ComparisonRow) -> list[dict[str, object]]:
+    shared: dict[str, object] = {
+        "between": list(row.between),
+        "memory_words": row.memory_words,
+        "compulsory_loads_words": row.compulsory_loads_words,
+        "compulsory_stores_words": row.compulsory_stores_words,
+        "bound_loads_words": row.bound_loads_words,
+        "bound_stores_words": row.bound_stores_words,
+    }
+    return [
+        {
+            **shared,
+            **_on(row, found.counted),
+            "method": name,
+            "objective": found.objective,
+            "loads_words": found.loads_words,
+            "stores_words": found.stores_words,
+            "found_words": found.words,
+            "gap": row.gap(name),
+            "time_s": found.seconds,
+        }
+        for name, found in row.found.items()
+    ] or [{**shared, **_on(row, ComparedWords.BOTH), "method": None}]
+
+
+def _on(row: ComparisonRow, counted: ComparedWords) -> dict[str, object]:
+    """What must move, in the words that a method minimises."""
+    return {
+        "counted": counted.value,
+        "compulsory_words": row.compulsory_on(counted),
+        "bound_words": row.bound_on(counted),
+    }
+
+
+def read_comparison(fields: Fields) -> Comparison:
+    """The comparison of a document, as it was written: nothing is bounded or counted again.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    machine = None if fields.get("machine") is None else machine_from(fields.fields("machine"))
+    entries = groupby(fields.items("rows"), key=lambda row: (row.texts("between"), row.integer("memory_words")))
+    left_out = fields.fields("left_out")
+    return Comparison(
+        workload=products_of([read_workload(fields.fields("workload"))])[0],
+        machine=machine,
+        methods=fields.texts("methods"),
+        rows=tuple(_read_row(list(group)) for _, group in entries),
+        left_out={name: left_out.text(name) for name in left_out.values},
+        unit=fields.choice("capacity_unit", ("words", "bytes"), "words"),
+        notes=fields.texts("notes") if fields.given("notes") else (),
+    )
+
+
+def _read_row(entries: list[Fields]) -> ComparisonRow:
+    """One row from its entries, one per method."""
+    first = entries[0]
+    between = first.texts("between")
+    stores = first.integer("compulsory_stores_words", first.integer("bound_stores_words", least=0), least=0)
+    if len(between) != 2:
+        raise InputError(f"{first.at('between')} has {len(between)} names; the inner and the outer memory are needed")
+    return ComparisonRow(
+        between=(between[0], between[1]),
+        memory_words=first.integer("memory_words"),
+        bound_loads_words=first.integer("bound_loads_words", least=0),
+        bound_stores_words=first.integer("bound_stores_words", least=0),
+        compulsory_loads_words=first.integer(
+            "compulsory_loads_words", first.integer("compulsory_words", least=0) - stores, least=0
+        ),
+        compulsory_stores_words=stores,
+        found={
+            entry.text("method"): MethodWords(
+                loads_words=entry.integer("loads_words", least=0),
+                stores_words=entry.integer("stores_words", least=0),
+                seconds=entry.number("time_s"),
+                objective=entry.text("objective", "bottleneck"),
+            )
+            for entry in entries
+            if entry.get("method") is not None
+        },
+    )
+
+
+def _line(comparison: Comparison, row: ComparisonRow, counted: ComparedWords) -> tuple[str, ...]:
+    """A line of the table, of the methods that minimise such words; there is a dash for the others."""
+    best, own = row.best_of(counted), row.methods(counted)
+    gap = None if best is None else row.gap(best)
+    return (
+        " - ".join(row.between),
+        number(row.memory_words),
+        counted.value,
+        number(row.compulsory_on(counted)),
+        number(row.bound_on(counted)),
+        *(number(row.found[name].words) if name in own else "-" for name in comparison.methods),
+        "-" if gap is None else f"{100 * gap:.1f} %",
+        best or "-",
+    )
+
+
+def comparison_table(comparison: Comparison) -> str:
+    """One line per capacity and kind of words that are minimised: floor, bound, what methods move, smallest gap."""
+    kinds = comparison.counted
+    rows = [_line(comparison, row, counted) for row in comparison.rows for counted in kinds]
+    several = len(kinds) > 1
+    header = ("between", "capacity", "words", "compulsory", "bound", *comparison.methods, "traffic gap", "best")
+    align = "<><" + ">" * (len(header) - 4) + "<"
+    if not several:
+        rows, header, align = [(*row[:2], *row[3:]) for row in rows], (*header[:2], *header[3:]), align[:2] + align[3:]
+    what = "that each method minimises" if several else f"moved ({kinds[0]})"
+    parts = [
+        pairs(workload_lines(comparison.workload)),
+        f"Words {what}, by capacity of the fast side in words\n" + grid(header, align, rows),
+    ]
+    if comparison.left_out:
+        parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items()))
+    if comparison.notes:
+        parts.append("\n".join(f"note: {note}" for note in comparison.notes))
+    return "\n\n".join(parts)

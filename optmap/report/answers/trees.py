@@ -1,0 +1,137 @@
+"""Mapping trees: as loops, and what a walk of one moves and holds, as tables and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from optmap.answers.documents.rows import boundary_documents
+from optmap.answers.documents.saved_tree import SCHEMA, SavedTree, TreeEvaluation
+from optmap.files.machines import machine_document
+from optmap.files.mappings import mapping_document
+from optmap.files.trees import tree_document
+from optmap.files.workloads import workload_document
+from optmap.mappings.forms import levels_of
+from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split
+from optmap.mappings.tree import MappingTree
+from optmap.report.tables import grid, machine_line, pairs, workload_lines
+from optmap.workloads.workload import Workload
+
+INDENT = "  "
+
+
+def nest_of(saved: SavedTree) -> str:
+    """The loops that a tree of a file stands for."""
+    return tree_text(saved.tree)
+
+
+def tree_text(tree: MappingTree) -> str:
+    """A tree as indented loops with what is kept where, outermost first.
+
+    A loop over a part of a dim that other loops have cut goes on inside their tile; its last step may be shorter.
+    """
+    return "\n".join(tree_lines(tree))
+
+
+def tree_lines(tree: MappingTree) -> Iterator[str]:
+    """The lines of `tree_text`: one per node, and two braces around every branch of a sequence."""
+    return _lines(tree.nodes, 0, tree.workload)
+
+
+def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[str]:
+    for node in nodes:
+        indent = INDENT * depth
+        match node:
+            case Keep(level=level, tensors=tensors, of=of):
+                part = f" of {ranges_text(of)}" if of else ""
+                yield f"{indent}/* {level} keeps {', '.join(tensors) or 'nothing of its own'}{part} */"
+            case Loop(dim=dim, tile=tile):
+                yield f"{indent}for ({dim} in steps of {tile})"
+                depth += 1
+            case Split(dim=dim, ways=ways, axis=axis):
+                yield f"{indent}parallel for ({dim} in {ways} equal parts along {axis})"
+                depth += 1
+            case Box(ranges=ranges):
+                yield f"{indent}for ({ranges_text(ranges)} only)"
+                depth += 1
+            case Compute(statement=name):
+                yield f"{indent}{_statement(name, workload)};"
+            case Sequence(branches=branches):
+                for branch in branches:
+                    yield f"{indent}{{"
+                    yield from _lines(branch, depth + 1, workload)
+                    yield f"{indent}}}"
+
+
+def ranges_text(ranges: dict[str, range]) -> str:
+    """Ranges of dims as comparisons."""
+    return " and ".join(
+        f"{r.start} <= {d} < {r.stop}{f' in steps of {r.step}' if r.step > 1 else ''}" for d, r in ranges.items()
+    )
+
+
+def _statement(name: str, workload: Workload) -> str:
+    statements = [each.name for each in workload.statements]
+    return workload.texts[statements.index(name)]
+
+
+def tree_table(saved: SavedTree) -> str:
+    """A saved tree for people: the question, then its loops."""
+    tree = saved.tree
+    rows = [*workload_lines(tree.workload), ("machine", machine_line(tree.machine))]
+    return f"{pairs(rows)}\n\n{tree_text(tree)}"
+
+
+def saved_document(saved: SavedTree) -> dict[str, object]:
+    """A saved tree as JSON; a mapping that the form `levels` can say is written in that form."""
+    tree = saved.tree
+    return {
+        "schema": SCHEMA,
+        "workload": workload_document(tree.workload),
+        "machine": machine_document(tree.machine),
+        "capacity_rule": saved.capacity.value,
+        "mapping": _mapping(tree),
+    }
+
+
+def _mapping(tree: MappingTree) -> dict[str, object]:
+    levels = levels_of(tree)
+    return tree_document(tree) if levels is None else mapping_document(levels)
+
+
+def evaluation_document(evaluation: TreeEvaluation) -> dict[str, object]:
+    """The JSON document of `evaluate` for a tree; the keys that it shares with `solve` mean the same."""
+    return {
+        **saved_document(evaluation.saved),
+        "schema": "optmap.tree-evaluation/1",
+        "mapping": tree_document(evaluation.saved.tree),
+        "boundaries": boundary_documents(evaluation.count.moved),
+        "levels": [
+            {
+                "level": room.level,
+                **({} if room.part == room.level else {"partition": room.part}),
+                "occupancy_words": room.occupancy_words,
+                "capacity_words": room.capacity_words,
+            }
+            for room in evaluation.count.rooms
+        ],
+        "violations": list(evaluation.count.violations),
+    }
+
+
+def evaluation_table(evaluation: TreeEvaluation) -> str:
+    """What a tree moves and holds, for people."""
+    count = evaluation.count
+    moved = [(" - ".join(r.between), r.tensor, f"{r.loads_words:,}", f"{r.stores_words:,}") for r in count.moved]
+    rooms = [
+        (r.part, f"{r.occupancy_words:,}", f"{r.capacity_words:,}", "no" if r.short_words else "yes")
+        for r in count.rooms
+    ]
+    return "\n\n".join(
+        [
+            tree_table(evaluation.saved),
+            "Words moved, counted by a literal walk over all instances\n"
+            + grid(("between", "tensor", "loads (words)", "stores (words)"), "<<>>", moved),
+            "Most that one instance of a level holds\n"
+            + grid(("level", "occupancy (words)", "capacity (words)", "fits"), "<>>>", rooms),
+        ]
+    )

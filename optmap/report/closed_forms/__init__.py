@@ -1,0 +1,1 @@
+"""Closed forms as text, LaTeX, Python and documents."""

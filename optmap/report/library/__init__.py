@@ -1,0 +1,1 @@
+"""What there is to work with, as tables: workloads, machines, methods, solvers, imported models."""

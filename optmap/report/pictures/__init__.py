@@ -1,0 +1,1 @@
+"""Pictures of answers; a plotting library is imported when one is drawn."""

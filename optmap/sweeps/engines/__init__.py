@@ -1,0 +1,1 @@
+"""Who answers the points of a sweep: this process, worker processes, or a cluster."""

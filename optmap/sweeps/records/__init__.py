@@ -1,0 +1,1 @@
+"""What a sweep keeps: rows, part files, the manifest, and who may write."""

@@ -1,0 +1,1 @@
+"""The Python interface beyond `api`: the verbs of the command line as functions."""

@@ -1,0 +1,149 @@
+"""The verbs of what there is: names, workloads, machines, and files that were saved.
+
+`optmap` offers them under its own name; the command line calls the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optmap.base.names import choose
+from optmap.files import library
+from optmap.files.inputs import (
+    ExtentsInput,
+    MachineInput,
+    MemoryInput,
+    WorkloadInput,
+    is_file,
+    is_statement,
+    machine_of,
+    text_of,
+    workload_of,
+)
+from optmap.machines.machine import Machine
+from optmap.questions.objective import OBJECTIVES
+from optmap.workloads.workload import Padding, Semantics, Workload
+
+if TYPE_CHECKING:
+    from optmap.report.library.entries import Entry, Listing
+
+KINDS = ("workloads", "machines", "methods", "networks", "sweeps", "bounds", "objectives")
+"""What `list_names` lists."""
+
+
+def workload(
+    name: WorkloadInput,
+    extents: ExtentsInput | None = None,
+    *,
+    semantics: Semantics | str | None = None,
+    padding: Padding | str | None = None,
+    outputs: str | Iterable[str] | None = None,
+) -> Workload:
+    """A workload: a library name, a YAML file, or a statement with `extents`; several statements with `;` between.
+
+    Args:
+        name: what stands for it.
+        extents: extent per dim, as a mapping or as `i=64,j=64`; replaces those of a name or a file.
+        semantics: `accumulate` or `assign`; None keeps its own.
+        padding: `stored` or `implicit`; None keeps its own.
+        outputs: tensors that are outputs although statements read them; None keeps its own.
+
+    Raises:
+        InputError: if it cannot be understood.
+    """
+    return workload_of(name, extents, semantics, padding, outputs)
+
+
+def machine(name: MachineInput | None = None, *, memory: MemoryInput | None = None) -> Machine:
+    """A machine: a library name, a YAML file, or a two-level one with `memory` such as `32KiB`.
+
+    Raises:
+        InputError: if it cannot be understood.
+    """
+    return machine_of(name, memory)
+
+
+def list_names(kind: str | None = None) -> Listing:
+    """The names there are.
+
+    Args:
+        kind: one of `KINDS`; None lists everything.
+
+    Raises:
+        UnknownNameError: for a kind that is none.
+    """
+    from optmap.bounds.methods import BOUNDS
+    from optmap.report.library.entries import Listing
+    from optmap.search.methods import METHODS
+
+    places: dict[str, Callable[[], Any]] = {
+        "workloads": library.list_workloads,
+        "machines": library.list_machines,
+        "methods": lambda: _described(METHODS),
+        "networks": library.list_networks,
+        "sweeps": library.list_sweeps,
+        "bounds": lambda: _described(BOUNDS),
+        "objectives": lambda: _described(OBJECTIVES),
+    }
+    wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
+    made: dict[str, Any] = {}
+    if kind == "methods":  # searches are imported for it
+        from optmap.report.library.methods import settings_of_method
+
+        made = {name: settings_of_method(method) for name, method in METHODS.items()}
+    return Listing(
+        kinds={each: places[each]() for each in wanted}, settings={name: own for name, own in made.items() if own}
+    )
+
+
+def _described(methods: Mapping[str, Any]) -> dict[str, str]:
+    return {name: method.description for name, method in methods.items()}
+
+
+def show(
+    name: WorkloadInput | MachineInput,
+    *,
+    extents: ExtentsInput | None = None,
+    padding: Padding | str | None = None,
+    outputs: str | Iterable[str] | None = None,
+) -> Entry:
+    """A workload, machine, network, sweep or method in full; `.yaml` is a file to edit that loads back equal.
+
+    Args:
+        name: a library name, a method, a YAML file or a statement.
+        extents: extent per dim, for a statement.
+        padding: of a workload, `stored` or `implicit`; None keeps its own.
+        outputs: of a workload, tensors that are outputs although statements read them; None keeps its own.
+
+    Raises:
+        UnknownNameError: for a name that the library does not have.
+        InputError: for anything else that cannot be accepted.
+    """
+    from optmap.report.library.showing import shown
+
+    return shown(name, extents, padding, outputs)
+
+
+def load(path: str | Path) -> Any:
+    """Read back what was saved: a solution, a certificate, a comparison, a workload or a machine.
+
+    Args:
+        path: a JSON file that `.save` or the command line wrote, or a YAML file.
+
+    Returns:
+        A `SavedSolution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Comparison`,
+        a `Workload` or a `Machine`, as the file says; `evaluate` and `check` count it again.
+
+    Raises:
+        InputError: if the file is none of these, or cannot be read.
+    """
+    from optmap.report.answers.loading import load_file
+
+    text = text_of(path, "path", "a file")
+    if is_file(text) and not is_statement(text):
+        found = show(text).value
+        if found is not None:
+            return found
+    return load_file(Path(text))
