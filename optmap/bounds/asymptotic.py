@@ -11,12 +11,12 @@ import numpy as np
 
 from optmap.base.names import choose
 from optmap.bounds.best import power_text
-from optmap.bounds.brascamp_lieb.convex import SegmentProgram
-from optmap.bounds.brascamp_lieb.lifting import DimDigit
-from optmap.bounds.brascamp_lieb.maps import MapSystem, map_system
-from optmap.bounds.brascamp_lieb.polytope import Constraint, Polytope, polytopes
-from optmap.bounds.brascamp_lieb.proof import prove_exponents
 from optmap.bounds.compulsory import output_words
+from optmap.bounds.exponents.convex import SegmentProgram
+from optmap.bounds.exponents.lifting import DimDigit
+from optmap.bounds.exponents.maps import MapSystem, map_system
+from optmap.bounds.exponents.polytope import Constraint, Polytope, polytopes
+from optmap.bounds.exponents.proof import prove_exponents
 from optmap.bounds.result import LowerBound
 from optmap.bounds.units import accounting
 from optmap.solvers.exact import linear_program, solve_exact

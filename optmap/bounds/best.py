@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import CheckError, InputError
-from optmap.bounds.brascamp_lieb.maps import map_system
-from optmap.bounds.brascamp_lieb.proof import ExponentProof, operations_bound, ranked_proofs
 from optmap.bounds.certificate import AnyProof, bound_certificate
 from optmap.bounds.compulsory import created_words
+from optmap.bounds.exponents.maps import map_system
+from optmap.bounds.exponents.proof import ExponentProof, operations_bound, ranked_proofs
 from optmap.bounds.passing.passes import PassesProof, passes_proofs
 from optmap.bounds.passing.visits import VisitsProof, visits_proofs
 from optmap.bounds.result import Document, LowerBound

@@ -201,11 +201,6 @@ from dataclasses import asdict
 from fractions import Fraction
 
 from optmap.base.errors import CheckError
-from optmap.bounds.brascamp_lieb.lattice import closure, kernel
-from optmap.bounds.brascamp_lieb.lifting import DimDigit, LiftedRow
-from optmap.bounds.brascamp_lieb.maps import LinearMap, MapSystem
-from optmap.bounds.brascamp_lieb.polytope import FamilyRows, restrict
-from optmap.bounds.brascamp_lieb.proof import ExponentProof
 from optmap.bounds.compulsory import (
     Count,
     compulsory_loads,
@@ -214,6 +209,11 @@ from optmap.bounds.compulsory import (
     output_words_at_most,
     tensor_counts,
 )
+from optmap.bounds.exponents.lattice import closure, kernel
+from optmap.bounds.exponents.lifting import DimDigit, LiftedRow
+from optmap.bounds.exponents.maps import LinearMap, MapSystem
+from optmap.bounds.exponents.polytope import FamilyRows, restrict
+from optmap.bounds.exponents.proof import ExponentProof
 from optmap.bounds.passing.passes import PassesProof
 from optmap.bounds.passing.visits import VisitsProof
 from optmap.bounds.result import Document

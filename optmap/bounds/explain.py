@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 from optmap.bounds.best import certified
-from optmap.bounds.brascamp_lieb.lattice import Subspace, canonical, image_rank
-from optmap.bounds.brascamp_lieb.maps import LinearMap, MapSystem, map_system
-from optmap.bounds.brascamp_lieb.polytope import FamilyRows, polytopes, restrict
-from optmap.bounds.brascamp_lieb.proof import ranked_proofs
+from optmap.bounds.exponents.lattice import Subspace, canonical, image_rank
+from optmap.bounds.exponents.maps import LinearMap, MapSystem, map_system
+from optmap.bounds.exponents.polytope import FamilyRows, polytopes, restrict
+from optmap.bounds.exponents.proof import ranked_proofs
 from optmap.bounds.printed import Printed, printed
 from optmap.workloads.workload import Workload
 

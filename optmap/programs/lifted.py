@@ -10,7 +10,7 @@ number of windows.
 Its limits are those of tiles: T_r'·T_r'' <= L_r holds with the quotient L_r/stride, fractional where the stride does
 not divide, as 3.5 in 7x7 with stride 2. What bounds all schedules counts values of digits, ceil(L_r/stride), here 4:
 the volume of this LP, duals included, is then no bound on the operations of a segment (Lemma 20 with 3.5 fails), and
-none is taken from it. `bounds.convolution`, `bounds.brascamp_lieb.lifting` and the closed form
+none is taken from it. `bounds.convolution`, `bounds.exponents.lifting` and the closed form
 (`parametric_tiling`) count with 4.
 """
 

@@ -40,7 +40,10 @@ MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=2000,j=1500,k=1500", "--mem
 def test_text_says_which_argument_is_the_strongest_and_what_best_consists_of(optmap) -> None:
     said = optmap("bound", "--help").out
     assert all(kind in said for kind in ("convex program", "halo", "classes of taps", "visits", "passes"))
-    for layer, size, source in (("resnet18/R4", "4096w", "tap_classes"), ("yolo9000/Y19", "65536w", "passes")):
+    for layer, size, source in (
+        ("resnet18/R4", "4096w", "windows/tap_classes"),
+        ("yolo9000/Y19", "65536w", "passing/passes"),
+    ):
         found = optmap("bound", layer, "--memory", size, "--methods", "best", "--explain").out
         assert f"(proof: optmap/bounds/{source}.py)" in found
         assert "exponents of the strongest bound by maps alone" in found

@@ -81,5 +81,5 @@ def test_what_is_refused(*, optmap, arguments: tuple[str, ...], code: int, word:
 
 @pytest.mark.parametrize("cost", [True, None, float("nan"), float("inf"), 0, -1, 1j, [1]])
 def test_costs_that_are_none(cost: object) -> None:
-    with pytest.raises(package.errors.InputError, match="cost is"):
+    with pytest.raises(package.InputError, match="cost is"):
         package.randomized("d=9,m=8,n=7", memory="64w", cost=cost)  # type: ignore[arg-type]

@@ -115,5 +115,5 @@ def test_what_is_refused(optmap, arguments: tuple[str, ...], word: str) -> None:
 
 def test_implicit_padding_is_refused() -> None:
     layer = package.workload("resnet50/conv2").with_padding("implicit")
-    with pytest.raises(package.errors.InputError, match="padding stored"):
+    with pytest.raises(package.InputError, match="padding stored"):
         package.regimes(layer)

@@ -24,8 +24,8 @@ from optmap.bounds import (
     theorem15,
 )
 from optmap.bounds.best import best
-from optmap.bounds.brascamp_lieb.proof import _looked_at
 from optmap.bounds.convolution import convolution
+from optmap.bounds.exponents.proof import _looked_at
 from optmap.files import library
 from optmap.programs import (
     export_program,

@@ -31,8 +31,8 @@ from optmap.bounds import (
     space_sum,
 )
 from optmap.bounds.best import best
-from optmap.bounds.brascamp_lieb import proof
 from optmap.bounds.explain import explain
+from optmap.bounds.exponents import proof
 from optmap.checker import RefusedError
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
@@ -135,7 +135,7 @@ def test_strides_add_digits_to_the_exponents():
 def test_vertices_that_are_not_recognised_come_from_the_certified_program(monkeypatch):
     product = parse_workload("C[i,j] += A[i,k] * B[k,j]", {"i": 200, "j": 150, "k": 150})
     usual = best(product, 256)
-    monkeypatch.setattr("optmap.bounds.brascamp_lieb.convex.VERTEX_DENOMINATOR", 1)
+    monkeypatch.setattr("optmap.bounds.exponents.convex.VERTEX_DENOMINATOR", 1)
     again = best(product, 256)
     assert (again.loads_words, again.exponents) == (usual.loads_words, usual.exponents)
 

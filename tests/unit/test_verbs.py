@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -66,13 +64,6 @@ def test_every_verb_of_the_shell_is_there():
         assert callable(getattr(optmap, verb))
     with pytest.raises(AttributeError, match="nosuch"):
         _ = optmap.nosuch
-
-
-def test_evaluate_is_a_verb_and_a_package_whatever_comes_first():
-    for first in ("import optmap.count.levels.cost", "import optmap", "from optmap import evaluate"):
-        code = f"import optmap; {first}; print(callable(optmap.evaluate), optmap.count.reference.simulate.__name__)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert done.stdout == "True simulate\n"
 
 
 def test_answers_print_as_tables_render_and_are_documents(answers):

@@ -12,8 +12,8 @@ import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import InputError
-from optmap.bounds.brascamp_lieb.convex import Array
 from optmap.bounds.compulsory import compulsory_loads
+from optmap.bounds.exponents.convex import Array
 from optmap.bounds.fixed_exponents import VolumeBound
 from optmap.bounds.segments import Segments, best_segments
 from optmap.bounds.units import Units, accountings, loads_of_units

@@ -10,8 +10,8 @@ from math import exp, floor, inf, log, prod
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.bounds.brascamp_lieb.convex import Array
 from optmap.bounds.compulsory import compulsory_loads
+from optmap.bounds.exponents.convex import Array
 from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
 from optmap.bounds.units import Units, accountings, loads_of_units
 from optmap.bounds.windows.halo import LOSSES, kappa_about

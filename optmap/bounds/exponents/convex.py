@@ -20,7 +20,7 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.bounds.brascamp_lieb.polytope import Constraint
+from optmap.bounds.exponents.polytope import Constraint
 from optmap.solvers.exact import VertexFinder, linear_program, solve_exact
 
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from optmap.base.errors import LimitError
-from optmap.bounds.brascamp_lieb.lattice import Row, canonical
-from optmap.bounds.brascamp_lieb.lifting import DimDigit, LiftedRow, LiftedSpace, Terms, lift_workload
+from optmap.bounds.exponents.lattice import Row, canonical
+from optmap.bounds.exponents.lifting import DimDigit, LiftedRow, LiftedSpace, Terms, lift_workload
 from optmap.workloads.canonical import CanonicalForm, canonical_form
 from optmap.workloads.halo import distinct_values
 from optmap.workloads.padding import real_values

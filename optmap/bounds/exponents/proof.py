@@ -16,11 +16,11 @@ from math import exp, inf, log
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.bounds.brascamp_lieb.candidates import Mixture, candidates
-from optmap.bounds.brascamp_lieb.convex import Array, SegmentProgram
-from optmap.bounds.brascamp_lieb.maps import MapSystem, map_system
-from optmap.bounds.brascamp_lieb.polytope import Polytope, polytopes
 from optmap.bounds.compulsory import compulsory_loads
+from optmap.bounds.exponents.candidates import Mixture, candidates
+from optmap.bounds.exponents.convex import Array, SegmentProgram
+from optmap.bounds.exponents.maps import MapSystem, map_system
+from optmap.bounds.exponents.polytope import Polytope, polytopes
 from optmap.bounds.segments import ROUNDED, Curves, SegmentBound, Segments, best_segments, estimated_units
 from optmap.bounds.units import Units, accounting, accountings, loads_of_units
 from optmap.workloads.workload import Workload

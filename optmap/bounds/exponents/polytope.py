@@ -16,8 +16,8 @@ from functools import lru_cache
 from itertools import islice, permutations, product
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.bounds.brascamp_lieb.lattice import Row, Subspace, canonical, closure, complete_flag, image_rank, kernel
-from optmap.bounds.brascamp_lieb.maps import MapSystem
+from optmap.bounds.exponents.lattice import Row, Subspace, canonical, closure, complete_flag, image_rank, kernel
+from optmap.bounds.exponents.maps import MapSystem
 
 Constraint = tuple[tuple[int, ...], int]
 """(integer coefficient per map, right-hand side): sum coefficient * exponent >= right-hand side."""

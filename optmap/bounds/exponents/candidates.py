@@ -9,7 +9,7 @@ from math import exp, inf, log
 import numpy as np
 
 from optmap.base.clock import Clock
-from optmap.bounds.brascamp_lieb.convex import Array, SegmentProgram
+from optmap.bounds.exponents.convex import Array, SegmentProgram
 from optmap.bounds.units import Units
 
 CANDIDATES = 4
