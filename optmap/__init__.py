@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from optmap.answers.proofs.program import ProvedProgram as ProvedProgram
     from optmap.answers.side_by_side.comparison import Comparison as Comparison
     from optmap.answers.side_by_side.conformance import Conformance as Conformance
-    from optmap.answers.side_by_side.nest_comparison import NestComparison as NestComparison
     from optmap.answers.side_by_side.race import Race as Race
     from optmap.answers.side_by_side.scoring import Score as Score
     from optmap.api import bound as bound
@@ -144,7 +143,6 @@ _HOMES = {
     "answers.closed_forms.closed_forms": "ClosedFormAnswer",
     "answers.side_by_side.comparison": "Comparison",
     "answers.side_by_side.conformance": "Conformance",
-    "answers.side_by_side.nest_comparison": "NestComparison",
     "answers.proofs.program": "ProvedProgram",
     "answers.side_by_side.race": "Race",
     "answers.documents.recount": "Evaluation",
@@ -197,6 +195,7 @@ _OTHERWISE_NAMED = {"list": "list_names", "compile": "compile_result"}
 """Verbs whose function has a name that hides nothing of Python's own."""
 _GONE = {
     "AcceleratorResult": "Answer",
+    "NestComparison": "Comparison",
     "NestEvaluation": "Evaluation",
     "SavedNest": "SavedSolution",
     "SolveResult": "Answer",

@@ -85,16 +85,6 @@ def _code() -> Presentation:
     return Presentation(table=codes.code_table, document=codes.code_document, folder=files.write_code)
 
 
-@PRESENTATIONS.add("comparison")
-def _comparison() -> Presentation:
-    from optmap.report.answers import compare
-    from optmap.report.pictures import compare_plot
-
-    return Presentation(
-        table=compare.comparison_table, document=compare.comparison_document, plot=compare_plot.plot_comparison
-    )
-
-
 @PRESENTATIONS.add("conformance")
 def _conformance() -> Presentation:
     from optmap.report.answers import conformance
@@ -166,16 +156,12 @@ def _method() -> Presentation:
     return Presentation(table=methods.method_table, document=methods.method_document)
 
 
-@PRESENTATIONS.add("nest-comparison")
+@PRESENTATIONS.add("comparison/nest")
 def _nest_comparison() -> Presentation:
-    from optmap.report.answers import nest_comparison
+    from optmap.report.answers import compare
     from optmap.report.pictures import beside_plot
 
-    return Presentation(
-        table=nest_comparison.comparison_table,
-        document=nest_comparison.comparison_document,
-        plot=beside_plot.plot_nest_comparison,
-    )
+    return Presentation(table=compare.methods_table, document=compare.methods_document, plot=beside_plot.plot_methods)
 
 
 @PRESENTATIONS.add("evaluation/nest")
@@ -332,6 +318,16 @@ def _tiles_answer() -> Presentation:
         document=solution.solution_document,
         plot=time_plot.plot_solution,
         nest=loopnest.nest_of,
+    )
+
+
+@PRESENTATIONS.add("comparison/tiles")
+def _tiles_comparison() -> Presentation:
+    from optmap.report.answers import compare
+    from optmap.report.pictures import compare_plot
+
+    return Presentation(
+        table=compare.comparison_table, document=compare.comparison_document, plot=compare_plot.plot_comparison
     )
 
 

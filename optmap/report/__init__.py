@@ -7,9 +7,9 @@ from optmap.base.lazy import exports
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "pictures.beside_plot": "plot_nest_comparison plot_score",
+        "pictures.beside_plot": "plot_methods plot_score",
         "answers.bounds": "bound_document bound_table",
-        "answers.compare": "comparison_document comparison_table",
+        "answers.compare": "comparison_document comparison_table methods_document methods_table",
         "pictures.compare_plot": "plot_comparison save_comparison",
         "answers.conformance": "conformance_document conformance_table",
         "answers.evaluation": "evaluation_table",

@@ -21,14 +21,15 @@ from optmap.files.inputs import (
     workload_of,
 )
 from optmap.mappings.constraint_texts import ConstraintsInput, constraints_of
+from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
 from optmap.search.methods import METHODS
 from optmap.workloads.workload import Padding, Semantics
 
 if TYPE_CHECKING:
     from optmap.answers.side_by_side.comparison import Comparison
-    from optmap.answers.side_by_side.nest_comparison import NestComparison
     from optmap.machines.machine import Machine
+    from optmap.search.question import Question
     from optmap.workloads.workload import Workload
 
 
@@ -48,7 +49,7 @@ def compare(
     evaluations: int | None = None,
     time_limit: TimeInput = 60.0,
     progress: Callable[[str, float], None] | None = None,
-) -> Comparison | NestComparison:
+) -> Comparison:
     """Bound and mappings side by side, over capacities or over the boundaries of a machine.
 
     On an accelerator: energy, cycles and their product of the mapping of every method, beside the floor.
@@ -74,8 +75,7 @@ def compare(
         InputError: for anything that cannot be accepted.
         ContradictionError: if a mapping moves fewer words than the bound allows.
     """
-    from optmap.answers.side_by_side.comparison import Comparison, comparison_row
-    from optmap.bounds.hierarchy import fast_side_words
+    from optmap.answers.side_by_side.comparison import Comparison, ComparisonRow, common_notes, comparison_rows
 
     time_limit = seconds(time_limit, "time limit (--time-limit)")
     problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
@@ -89,24 +89,31 @@ def compare(
     else:
         targets = [machine_of(None, each) for each in capacities_of(memory, points)]
     chosen = asked or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
-    question: dict[str, Any] = {"objective": objective, "counting": counting, "evaluations": evaluations}
-    if not targets[0].meshed and any(value is not None for value in question.values()):
-        raise InputError("compare takes objective, counting and evaluations on accelerators only; leave them out")
-    question |= {"semantics": semantics, "constraints": demanded, "time_limit": time_limit}
-    if targets[0].meshed:
-        return _on_meshes(problem, targets[0], chosen, progress, **question)
-    rows, left_out, notes = [], dict[str, str](), list[str]()
+    options: dict[str, Any] = {"constraints": demanded, "evaluations": evaluations, "time_limit": time_limit}
+    alike = _asked_alike(problem, targets[0], semantics, objective, counting, **options)
+    options["semantics"] = semantics
+    if alike is not None:
+        options |= {"objective": alike.objective.name, "counting": alike.counting.name}
+        results, left_out = _found(problem, alike.machine, chosen, progress, **options)
+        return Comparison(
+            workload=alike.workload,
+            machine=alike.machine,
+            methods=chosen,
+            asked=alike,
+            results=results,
+            left_out=left_out,
+            notes=common_notes(results),
+        )
+    rows, left_out, notes = list[ComparisonRow](), dict[str, str](), list[str]()
     for place, target in enumerate(targets):
         where = str(target.levels[-1].capacity)
         tell = _part(progress, f" at {where}", place, len(targets))
-        results, others = _found(problem, target, chosen, tell, **question)
+        results, others = _found(problem, target, chosen, tell, **options)
         for name, why in others.items():
             left_out.setdefault(name, f"{where}: {why}")
         own = list[str]()
         with limited(Clock.after(time_limit).ending()):
-            for level, between in enumerate(target.boundaries):
-                words = fast_side_words(target, level, problem.word_bits)
-                rows.append(comparison_row(problem, between, words, results, own))
+            rows += comparison_rows(problem, target, results, own)
         notes += own if machine is not None else [f"{where}: {note}" for note in own]
     return Comparison(
         workload=problem,
@@ -119,30 +126,31 @@ def compare(
     )
 
 
-def _on_meshes(
-    workload: Workload, machine: Machine, methods: Sequence[str], progress: Progress | None, **question: Any
-) -> NestComparison:
-    """Several methods on one machine with meshes and prices, all for the same objective."""
-    from optmap.answers.side_by_side.nest_comparison import NestComparison
-    from optmap.count.policies import nest_policy
-    from optmap.machines.fabric import fabric_of
-    from optmap.search.question import understood
+def _asked_alike(
+    workload: Workload,
+    machine: Machine,
+    semantics: Semantics | str | None,
+    objective: str | None,
+    counting: str | None,
+    **options: Any,
+) -> Question | None:
+    """What all methods are asked on a machine with meshes and prices; None elsewhere, where each has its own objective.
 
-    merit = Merit(choose("objective", question["objective"] or Merit.EDP.value, list(Merit)))
-    mode = nest_policy(question["counting"])
-    question |= {"objective": merit.value, "counting": mode.name}
-    if question["evaluations"] is not None:
-        whole_number(question["evaluations"], "evaluations")
-    solved, _ = understood(workload, machine, question["semantics"])
-    results, left_out = _found(workload, machine, methods, progress, **question)
-    return NestComparison(
-        fabric=fabric_of(solved, machine),
-        merit=merit,
-        counting=mode,
-        methods=tuple(methods),
-        results=results,
-        left_out=left_out,
-    )
+    Raises:
+        InputError: for an objective, a counting or evaluations elsewhere, or any that cannot be accepted.
+    """
+    from optmap.count.policies import nest_policy
+    from optmap.search.question import Question, understood
+
+    if not machine.meshed:
+        if any(value is not None for value in (objective, counting, options["evaluations"])):
+            raise InputError("compare takes objective, counting and evaluations on accelerators only; leave them out")
+        return None
+    goal, mode = choose("objective", objective or Merit.EDP.value, MERITS), nest_policy(counting)
+    if options["evaluations"] is not None:
+        whole_number(options["evaluations"], "evaluations")
+    solved, _ = understood(workload, machine, semantics)
+    return Question(workload=solved, machine=machine, objective=MERITS[goal], counting=mode, **options)
 
 
 Progress = Callable[[str, float], None]
@@ -160,7 +168,7 @@ def _found(
     progress: Progress | None,
     *,
     evaluations: int | None,
-    **question: Any,
+    **options: Any,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What methods find on a machine, and why the others find nothing."""
     results, left_out = {}, {}
@@ -172,7 +180,7 @@ def _found(
             continue
         most = None if METHODS[name].explorer is None else evaluations
         try:
-            results[name] = solve(workload, machine=machine, method=name, evaluations=most, **question)
+            results[name] = solve(workload, machine=machine, method=name, evaluations=most, **options)
         except ContradictionError:
             raise
         except (InputError, InfeasibleError, LimitError) as error:

@@ -207,7 +207,7 @@ def test_a_route_refuses_what_it_does_not_know() -> None:
 @pytest.mark.usefixtures("sampling")
 def test_methods_are_compared_side_by_side() -> None:
     found = optmap.compare(convolution(), machine=grid_machine(), methods=["sampled", "mopt"], objective="energy")
-    assert found.best == "sampled"  # type: ignore[union-attr]
+    assert found.best == "sampled"
     assert "without fanouts" in found.left_out["mopt"]
     text = str(found)
     assert "1.0000x" in text

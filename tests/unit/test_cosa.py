@@ -11,7 +11,7 @@ from math import log2
 import pytest
 
 from optmap import solve as solve_workload
-from optmap.answers.side_by_side.nest_comparison import NestComparison
+from optmap.answers.side_by_side.comparison import Comparison
 from optmap.base.errors import InfeasibleError
 from optmap.checker import RefusedError, check_document
 from optmap.count.meshes.count import NEST_EXACT, count_nest
@@ -128,10 +128,10 @@ def test_a_three_by_three_layer_overflows_the_input_buffer_of_its_own_machine() 
     assert "does not fit" in str(result)
     assert any("1.27 times" in note for note in result.notes)
     smaller = solve_workload(conv2d(n=1, k=8, c=4, h=4, w=4, r=1, s=1), machine="simba-cosa", method="cosa")
-    beside = NestComparison(
-        fabric=result.fabric,
-        merit=Merit.EDP,
-        counting=NEST_EXACT,
+    beside = Comparison(
+        workload=result.workload,
+        machine=result.machine,
+        asked=result.question,
         methods=("cosa", "other"),
         results={"cosa": replace(result, count=replace(smaller.count, broken=(reason,))), "other": smaller},
         left_out={},

@@ -95,6 +95,13 @@ def test_type_checkers_are_told_the_same_names() -> None:
     assert all(optmap._PLACES[name] == home for name, home in told.items())
 
 
+@pytest.mark.parametrize(("name", "now"), optmap._GONE.items())
+def test_a_name_that_is_gone_says_what_stands_for_it(name: str, now: str) -> None:
+    assert now in PUBLIC
+    with pytest.raises(optmap.InputError, match=rf"no optmap\.{name} any more: it is optmap\.{now}"):
+        getattr(optmap, name)
+
+
 def test_a_name_that_is_none_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'sovle'"):
         _ = optmap.sovle  # type: ignore[attr-defined]

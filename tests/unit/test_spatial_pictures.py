@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import optmap
 from optmap.answers.documents.solution import SCHEMAS
-from optmap.answers.side_by_side.nest_comparison import NestComparison
+from optmap.answers.side_by_side.comparison import Comparison
 from optmap.answers.side_by_side.scoring import scored
 from optmap.base.errors import InputError, UnknownNameError
 from optmap.base.shown import Shown
@@ -27,7 +27,7 @@ from optmap.machines.accelerator import Arithmetic, KeepRule, Mesh, MeshAxis, Po
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.nest import MemoryNest, Nest, mapping_of
-from optmap.questions.options import Merit
+from optmap.questions.objective import MERITS
 from optmap.report import (
     nest_text,
     plot_cycles,
@@ -38,6 +38,7 @@ from optmap.report import (
     write_pictures,
 )
 from optmap.report.answers.spatial_nest import bands
+from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.builders import conv2d
 from optmap.workloads.parser import parse_workload
@@ -388,10 +389,10 @@ def test_a_comparison_of_methods_has_a_bar_each():
     )
     counts = {"exact": count_nest(other, FABRIC), "worse": COST}
     results = {name: Result(count, count.edp, fits=name == "exact") for name, count in counts.items()}
-    comparison = NestComparison(
-        fabric=FABRIC,
-        merit=Merit.EDP,
-        counting=NEST_EXACT,
+    comparison = Comparison(
+        workload=FABRIC.workload,
+        machine=FABRIC.machine,
+        asked=Question(workload=FABRIC.workload, machine=FABRIC.machine, objective=MERITS["edp"]),
         methods=("exact", "worse"),
         results=results,  # type: ignore[arg-type]
         left_out={},

@@ -1,9 +1,9 @@
-"""Lower bound and mappings of one workload over capacities, or over the boundaries of a machine."""
+"""What several methods find for one workload, side by side with what no schedule goes below."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -11,12 +11,17 @@ from typing import Any, ClassVar
 from optmap.answers.proofs.beside import bound_in_time
 from optmap.base.clock import current
 from optmap.base.errors import ContradictionError
-from optmap.base.shown import Concise, Shown
+from optmap.base.shown import PRESENTATIONS, Concise, Presentation, Shown
 from optmap.base.texts import several
+from optmap.bounds.hierarchy import fast_side_words
 from optmap.bounds.methods import bounds
+from optmap.count.meshes.results import SpatialCost
+from optmap.count.results import CostReport
 from optmap.machines.machine import Machine
 from optmap.questions.objective import OBJECTIVES
-from optmap.search.result import Answer
+from optmap.search.floors import ProvedBound
+from optmap.search.question import Question
+from optmap.search.result import Answer, NestAnswer
 from optmap.workloads.workload import Workload
 
 
@@ -115,22 +120,63 @@ class ComparisonRow(Concise):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Shown):
-    """Bound against mappings."""
+    """What several methods find, beside what no schedule goes below.
+
+    Where all minimise one objective of the whole mapping, on a machine with meshes and prices, it has their answers.
+    Elsewhere each minimises its own, and it has a row per boundary, or per capacity, with the words that they move.
+    """
 
     shown_as: ClassVar[str] = "comparison"
 
     workload: Workload
+    """As it is solved: on a machine whose outputs start empty they do."""
     machine: Machine | None
     """None for a range of capacities."""
     methods: tuple[str, ...]
-    rows: tuple[ComparisonRow, ...]
-    """Smallest capacity first, or inner boundary first."""
+    asked: Question | None = None
+    """What all of them were asked, where they minimise one objective; None where each minimises its own."""
+    results: dict[str, NestAnswer] = field(default_factory=dict)
+    """Where they minimise one objective: of the methods that found a mapping, the answer."""
+    rows: tuple[ComparisonRow, ...] = ()
+    """Where each minimises its own: smallest capacity first, or inner boundary first."""
     left_out: dict[str, str]
-    """Methods without a mapping at some capacity, each with the first reason."""
+    """Methods without a mapping, at some capacity at least, each with the first reason."""
     unit: str = "words"
     """Unit that the capacities were given in, `words` or `bytes`: that of a picture's axis."""
     notes: tuple[str, ...] = ()
-    """Which bounds are compulsory traffic alone for lack of time."""
+    """What all answers say, or which bounds are compulsory traffic alone for lack of time."""
+
+    @property
+    def presentation(self) -> Presentation:
+        """How it is shown: by boundary, or by method."""
+        return PRESENTATIONS[f"{self.shown_as}/{CostReport.kind if self.asked is None else SpatialCost.kind}"]
+
+    @property
+    def best(self) -> str | None:
+        """The method with the least objective among mappings that fit; None without any, or without one objective."""
+        fitting = [name for name, result in self.results.items() if result.fits]
+        return min(fitting, key=lambda name: self.results[name].cost, default=None)
+
+    @property
+    def question(self) -> Question:
+        """What all of them were asked.
+
+        Raises:
+            TypeError: if each minimises its own objective.
+        """
+        if self.asked is None:
+            raise TypeError("each method minimises an objective of its own")
+        return self.asked
+
+    @property
+    def bound(self) -> ProvedBound | None:
+        """The floor of the one objective, of every schedule; None without any result."""
+        return next((result.bound for result in self.results.values() if result.bound is not None), None)
+
+    def over_best(self, method: str) -> float | None:
+        """The objective of the mapping of a method over that of the best one, minus one; None where that is 0."""
+        best = self.results[self.best or method].cost
+        return float(self.results[method].cost / best - 1) if best else None
 
     @property
     def counted(self) -> tuple[ComparedWords, ...]:
@@ -142,6 +188,31 @@ class Comparison(Shown):
         """The same of the methods that minimise loads, or loads plus stores."""
         rows = (replace(row, found={name: row.found[name] for name in row.methods(counted)}) for row in self.rows)
         return replace(self, rows=tuple(rows))
+
+
+def common_notes(results: Mapping[str, Answer[Any, Any]]) -> tuple[str, ...]:
+    """What the answers of all methods say: of the machine and of the counting, not of a method."""
+    first, *others = (result.notes for result in results.values()) if results else ((),)
+    return tuple(note for note in first if all(note in notes for notes in others))
+
+
+def comparison_rows(
+    workload: Workload, machine: Machine, results: Mapping[str, Answer[Any, Any]], notes: list[str]
+) -> Iterator[ComparisonRow]:
+    """One row per boundary of a machine, inner boundary first, from the results of several methods on it.
+
+    Args:
+        workload: the computation.
+        machine: gives the boundaries.
+        results: one per method.
+        notes: gets one where the bound was not known in time, and compulsory traffic stands for it.
+
+    Raises:
+        ContradictionError: if a mapping moves fewer words than the bound allows.
+    """
+    for level, between in enumerate(machine.boundaries):
+        words = fast_side_words(machine, level, workload.word_bits)
+        yield comparison_row(workload, between, words, results, notes)
 
 
 def comparison_row(

@@ -1,9 +1,11 @@
-"""Comparisons of bound and mappings: table, JSON, and its reader."""
+"""Comparisons, by boundary and by method: tables, JSON, and the reader of those by boundary."""
 
 from __future__ import annotations
 
 from itertools import groupby
 
+from optmap.answers.documents.amounts import amount
+from optmap.answers.documents.solution import solution_document
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow, MethodWords
 from optmap.base.errors import InputError
 from optmap.base.texts import number
@@ -11,13 +13,20 @@ from optmap.files.fields import Fields
 from optmap.files.inputs import products_of
 from optmap.files.machines import machine_document, machine_from
 from optmap.files.workloads import read_workload, workload_document
+from optmap.report.answers.accelerators import accelerator_line, merit_text
 from optmap.report.tables import grid, pairs, workload_lines
+from optmap.search.result import NestAnswer
 
 SCHEMA = "optmap.comparison/1"
+"""Name and version of the document by boundary."""
+METHODS_SCHEMA = "optmap.accelerator-comparison/1"
+"""Of the document by method."""
+COPIED = ("status", "energy", "cycles", "edp", "cost", "exact", "search", "gap", "mapping", "notes", "seconds")
+"""Keys of a row by method that are those of the document of `solve`."""
 
 
 def comparison_document(comparison: Comparison) -> dict[str, object]:
-    """The JSON document of `compare`: one flat row per capacity and method under `rows`.
+    """The JSON document of `compare` by boundary: one flat row per capacity and method under `rows`.
 
     `found_words`, `bound_words`, `compulsory_words` and the `gap` of a row are of the words that its method minimises
     (`counted`): loads, or loads plus stores. A row without a method has loads plus stores.
@@ -69,8 +78,34 @@ def _on(row: ComparisonRow, counted: ComparedWords) -> dict[str, object]:
     }
 
 
+def methods_document(comparison: Comparison) -> dict[str, object]:
+    """The JSON document of `compare` where all minimise one objective: a row per method, with the keys of `solve`.
+
+    Raises:
+        TypeError: if each minimises its own.
+    """
+    asked, bound = comparison.question, comparison.bound
+    rows = []
+    for name, result in comparison.results.items():
+        document = solution_document(result)
+        copied = {key: document[key] for key in COPIED}
+        rows.append({"method": name, **copied, "over_best": comparison.over_best(name)})
+    return {
+        "schema": METHODS_SCHEMA,
+        "workload": workload_document(comparison.workload),
+        "machine": machine_document(asked.machine),
+        "objective": asked.objective.name,
+        "counting": asked.counting.name,
+        "methods": list(comparison.methods),
+        "best": comparison.best,
+        "bound": None if bound is None else amount(bound.value, bound.unit),
+        "rows": rows,
+        "left_out": dict(comparison.left_out),
+    }
+
+
 def read_comparison(fields: Fields) -> Comparison:
-    """The comparison of a document, as it was written: nothing is bounded or counted again.
+    """The comparison of a document by boundary, as it was written: nothing is bounded or counted again.
 
     Raises:
         InputError: naming file and field.
@@ -144,12 +179,54 @@ def comparison_table(comparison: Comparison) -> str:
     if not several:
         rows, header, align = [(*row[:2], *row[3:]) for row in rows], (*header[:2], *header[3:]), align[:2] + align[3:]
     what = "that each method minimises" if several else f"moved ({kinds[0]})"
-    parts = [
+    return _parts(
+        comparison,
         pairs(workload_lines(comparison.workload)),
         f"Words {what}, by capacity of the fast side in words\n" + grid(header, align, rows),
+    )
+
+
+def _parts(comparison: Comparison, *parts: str) -> str:
+    """A table with what is left out and what a reader should know beneath."""
+    left_out = "\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items())
+    notes = "\n".join(f"note: {note}" for note in comparison.notes)
+    return "\n\n".join([*parts, *filter(None, (left_out, notes))])
+
+
+def methods_table(comparison: Comparison) -> str:
+    """One line per method, where all minimise one objective.
+
+    Raises:
+        TypeError: if each minimises its own.
+    """
+    asked, bound = comparison.question, comparison.bound
+    head = [
+        *workload_lines(comparison.workload),
+        ("machine", accelerator_line(asked.machine)),
+        ("objective", f"{asked.objective.name}, counting {asked.counting}"),
     ]
-    if comparison.left_out:
-        parts.append("\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items()))
-    if comparison.notes:
-        parts.append("\n".join(f"note: {note}" for note in comparison.notes))
-    return "\n\n".join(parts)
+    if bound is not None:
+        head.append(("floor", f"{merit_text(bound.value)} {bound.unit}, of every schedule"))
+    rows = [_method_line(name, result, comparison.over_best(name)) for name, result in comparison.results.items()]
+    header = ("method", "energy (pJ)", "cycles", "EDP", "over best", "over floor", "status", "evaluations", "seconds")
+    return _parts(comparison, pairs(head), grid(header, "<>>>>><>>", rows))
+
+
+def _method_line(name: str, result: NestAnswer, over: float | None) -> tuple[str, ...]:
+    return (
+        name,
+        number(float(result.count.energy_pj)),
+        f"{result.count.cycles:,}",
+        f"{float(result.count.edp):.6g}",
+        "-" if over is None else f"{1 + over:.4f}x",
+        "-" if result.gap is None else f"{100 * float(result.gap):.1f} %",
+        _status(result),
+        f"{result.found.evaluations:,}",
+        f"{result.seconds:.2f}",
+    )
+
+
+def _status(result: NestAnswer) -> str:
+    if not result.fits:
+        return "does not fit"
+    return "optimal" if result.proved else result.stop.value.replace("_", " ")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from optmap.answers.side_by_side.nest_comparison import NestComparison
+from optmap.answers.side_by_side.comparison import Comparison
 from optmap.answers.side_by_side.scoring import Score, times_text
 from optmap.base.errors import InputError
 from optmap.count.meshes.results import SpatialCost
@@ -46,11 +46,11 @@ def plot_score(score: Score, axes: Any = None) -> Any:
     return _beside(score.fabric, [(best, score.best.count, ""), ("yours", score.count, "")], times, axes)
 
 
-def plot_nest_comparison(comparison: NestComparison, axes: Any = None) -> Any:
+def plot_methods(comparison: Comparison, axes: Any = None) -> Any:
     """Energy of the mappings of all methods, stacked by memory, with cycles and the ratio to the best.
 
     Args:
-        comparison: methods on one accelerator.
+        comparison: methods that minimise one objective on one accelerator.
         axes: matplotlib axes to draw into; new ones are made if absent.
 
     Returns:
@@ -58,15 +58,17 @@ def plot_nest_comparison(comparison: NestComparison, axes: Any = None) -> Any:
 
     Raises:
         InputError: if matplotlib is not installed, or no method found a mapping.
+        TypeError: if each method minimises its own objective.
     """
     if not comparison.results:
         raise InputError("no method found a mapping; there is nothing to draw")
+    asked = comparison.question
     best = None if comparison.best is None else comparison.results[comparison.best].cost
     rows = []
     for name, result in comparison.results.items():
-        over = f"{comparison.merit.value} {times_text(result.cost / best)}" if best and result.cost != best else ""
+        over = f"{asked.objective.name} {times_text(result.cost / best)}" if best and result.cost != best else ""
         rows.append((name, result.count, (over or "best") if result.fits else "does not fit"))
-    return _beside(comparison.fabric, rows, "", axes)
+    return _beside(asked.bare, rows, "", axes)
 
 
 def _beside(fabric: Fabric, rows: Sequence[Row], heading: str, axes: Any) -> Any:
