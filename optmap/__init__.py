@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from optmap.answers.documents.saved_tree import SavedTree as SavedTree
     from optmap.answers.documents.saved_tree import TreeEvaluation as TreeEvaluation
     from optmap.answers.documents.solution import SavedSolution as SavedSolution
+    from optmap.answers.over_capacity.network_sums import NetworkSums as NetworkSums
     from optmap.answers.proofs.boundaries import BoundReport as BoundReport
     from optmap.answers.proofs.program import ProvedProgram as ProvedProgram
     from optmap.answers.side_by_side.comparison import Comparison as Comparison
@@ -77,8 +78,6 @@ if TYPE_CHECKING:
     from optmap.search.plugins import load_plugin as load_plugin
     from optmap.search.result import Answer as Answer
     from optmap.sweeps.engines.engine import EngineError as EngineError
-    from optmap.sweeps.networks.level_networks import NetworkSums as NetworkSums
-    from optmap.sweeps.networks.nest_networks import NetworkNests as NetworkNests
     from optmap.sweeps.networks.network_curves import NetworkCurve as NetworkCurve
     from optmap.sweeps.pictures import Pictures as Pictures
     from optmap.sweeps.plan import Plan as Plan
@@ -139,6 +138,7 @@ _HOMES = {
     "count.policies": "register_policy",
     "verbs.exchange": "export_timeloop import_timeloop score",
     "verbs.exploring": "explore sensitivity",
+    "answers.over_capacity.network_sums": "NetworkSums",
     "answers.proofs.boundaries": "BoundReport",
     "answers.closed_forms.closed_forms": "ClosedFormAnswer",
     "answers.side_by_side.comparison": "Comparison",
@@ -178,9 +178,7 @@ _HOMES = {
     "search.result": "Answer",
     "sweeps.engines.engine": "EngineError",
     "sweeps.records.files": "StoreError StoreFullError",
-    "sweeps.networks.nest_networks": "NetworkNests",
     "sweeps.networks.network_curves": "NetworkCurve",
-    "sweeps.networks.level_networks": "NetworkSums",
     "sweeps.pictures": "Pictures",
     "sweeps.plan": "Plan",
     "sweeps.races": "race",
@@ -196,6 +194,7 @@ _OTHERWISE_NAMED = {"list": "list_names", "compile": "compile_result"}
 _GONE = {
     "AcceleratorResult": "Answer",
     "NestComparison": "Comparison",
+    "NetworkNests": "NetworkSums",
     "NestEvaluation": "Evaluation",
     "SavedNest": "SavedSolution",
     "SolveResult": "Answer",

@@ -212,18 +212,22 @@ def _network_curve() -> Presentation:
     )
 
 
-@PRESENTATIONS.add("network-nests")
-def _network_nests() -> Presentation:
-    from optmap.sweeps.networks import nest_network_report
+@PRESENTATIONS.add("network-sums/nest")
+def _nest_sums() -> Presentation:
+    from optmap.report.answers import network
 
-    return Presentation(table=nest_network_report.network_table, document=nest_network_report.network_document)
+    return Presentation(table=network.mapped_table, document=network.mapped_document)
 
 
-@PRESENTATIONS.add("network-sums")
-def _network_sums() -> Presentation:
-    from optmap.sweeps.networks import level_networks as networks
+@PRESENTATIONS.add("network-sums/tiles")
+def _tiles_sums() -> Presentation:
+    from optmap.report.answers import network
+    from optmap.report.pictures.sweep_plots import plot_network
 
-    return Presentation(table=networks.sums_table, document=networks.sums_document, plot=networks.sums_plot)
+    def plot(sums: Any, axes: Any) -> Any:
+        return plot_network(sums.view, axes=axes)
+
+    return Presentation(table=network.sums_table, document=network.sums_document, plot=plot)
 
 
 @PRESENTATIONS.add("pictures")

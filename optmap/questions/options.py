@@ -19,6 +19,7 @@ asked; a search that cuts extents is told `divisors`, whether tiles must divide 
 from __future__ import annotations
 
 from enum import StrEnum
+from fractions import Fraction
 
 
 class TileRule(StrEnum):
@@ -57,3 +58,15 @@ class Merit(StrEnum):
     def unit(self) -> str:
         """What it is measured in."""
         return {Merit.ENERGY: "pJ", Merit.EDP: "pJ*cycles"}.get(self, "cycles")
+
+    def of(self, energy_pj: Fraction, cycles: int, port_cycles: int) -> Fraction:
+        """The number itself, of energy, cycles, and cycles of the slowest port."""
+        match self:
+            case Merit.ENERGY:
+                return energy_pj
+            case Merit.CYCLES:
+                return Fraction(cycles)
+            case Merit.EDP:
+                return energy_pj * cycles
+            case Merit.TRAFFIC:
+                return Fraction(port_cycles)

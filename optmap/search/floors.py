@@ -97,12 +97,4 @@ class MeshFloor(Concise):
 
     def merit(self, merit: Merit) -> Fraction:
         """The floor of energy, cycles, their product, or the cycles of the slowest port."""
-        match merit:
-            case Merit.ENERGY:
-                return self.energy_pj
-            case Merit.CYCLES:
-                return Fraction(self.cycles)
-            case Merit.EDP:
-                return self.energy_pj * self.cycles
-            case Merit.TRAFFIC:
-                return Fraction(self.port_cycles)
+        return merit.of(self.energy_pj, self.cycles, self.port_cycles)

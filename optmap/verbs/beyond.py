@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from optmap.answers.documents.recount import Evaluation
     from optmap.answers.documents.saved_tree import SavedTree, TreeEvaluation
     from optmap.answers.documents.solution import SavedSolution
+    from optmap.answers.over_capacity.network_sums import NetworkSums
     from optmap.answers.side_by_side.conformance import Conformance
     from optmap.baselines.randomized import RandomizedComparison
     from optmap.checker import Report
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from optmap.report.algorithms import AlgorithmComparison
     from optmap.report.library.solvers import Doctor
     from optmap.search.result import Answer
-    from optmap.sweeps.networks.level_networks import NetworkSums
-    from optmap.sweeps.networks.nest_networks import NetworkNests
     from optmap.sweeps.networks.network_curves import NetworkCurve
     from optmap.sweeps.pictures import Pictures
     from optmap.sweeps.plan import Plan
@@ -199,7 +198,7 @@ def network(
     jobs: int | None = None,
     directory: str | Path | None = None,
     progress: Callable[[str, float], None] | None = None,
-) -> Network | NetworkSums | NetworkNests | NetworkCurve:
+) -> Network | NetworkSums[Any] | NetworkCurve:
     """The layers of a network; with a machine, what they move on it, added up.
 
     Args:
@@ -253,7 +252,7 @@ def network(
         return layers
     target = machine_of(machine, memory)
     from optmap.search.question import check_semantics
-    from optmap.sweeps.networks.level_networks import solve_network
+    from optmap.sweeps.networks.solving import solve_network
 
     check_semantics(target, semantics)
     return solve_network(

@@ -11,6 +11,7 @@ from math import log2
 import pytest
 
 from optmap import solve as solve_workload
+from optmap.answers.over_capacity.network_sums import MappedLayer, MappedNetwork, NetworkSums, Spent
 from optmap.answers.side_by_side.comparison import Comparison
 from optmap.base.errors import InfeasibleError
 from optmap.checker import RefusedError, check_document
@@ -26,7 +27,6 @@ from optmap.programs.cosa import COMPUTE, INNER, PER_MEMORY, REPEATED, UTILISATI
 from optmap.questions.options import Merit
 from optmap.search.allocation.cosa import solve_cosa
 from optmap.solvers import Stop, solve
-from optmap.sweeps.networks.nest_networks import MappedLayer, NetworkNests
 from optmap.symbolic.numbers import prime_factors
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.builders import conv2d, matmul
@@ -163,32 +163,28 @@ def test_a_network_counts_the_mappings_that_do_not_fit() -> None:
     layers = tuple(
         MappedLayer(
             workload=conv2d(n=1, k=2, c=2, h=2, w=2, r=1, s=1, name=name),
-            energy_pj=Fraction(10),
-            cycles=4,
-            port_cycles=3,
+            spent=Spent(energy_pj=Fraction(10), cycles=4, port_cycles=3),
             bound=Fraction(0),
             proved=False,
-            floor_pj=Fraction(0),
-            floor_cycles=2,
-            floor_port_cycles=1,
+            floor=Spent(cycles=2, port_cycles=1),
             seconds=0.1,
             broken=broken,
         )
         for name, broken in (("one", ()), ("two", ("Buffer: the tiles need 9, it holds 4",)))
     )
-    sums = NetworkNests(
+    view = MappedNetwork(
         network=Network(name="both", layers=tuple(layer.workload for layer in layers)),
         machine=machine("gemmini"),
         method="cosa",
-        merit=Merit.EDP,
+        objective="edp",
         counting="exact",
         layers=layers,
-        limited=False,
     )
+    sums = NetworkSums(view=view, limited=False)
     assert "1 of 2 mappings do not fit gemmini" in str(sums)
     assert "does not fit" in str(sums)
     assert sums.to_dict()["unfit"] == {"two": ["Buffer: the tiles need 9, it holds 4"]}
     objectives = {Merit.ENERGY: (20, 0), Merit.CYCLES: (8, 4), Merit.EDP: (160, 0), Merit.TRAFFIC: (6, 2)}
     for merit, found in objectives.items():
-        asked = replace(sums, merit=merit)
-        assert (asked.value, asked.floor) == found
+        asked = replace(view, objective=merit.value)
+        assert (asked.cost, asked.floor.merit(merit)) == found

@@ -14,6 +14,7 @@ from sweep_frames import frame_of, rows_of
 
 import optmap
 from optmap.answers.over_capacity.curves import panels
+from optmap.answers.over_capacity.network_sums import MappedLayer, MappedNetwork, Spent
 from optmap.answers.over_capacity.networks import dominant, layer_shares, network_views
 from optmap.base.errors import InputError, UnknownNameError
 from optmap.files import library
@@ -21,7 +22,6 @@ from optmap.files.library import list_networks, list_workloads
 from optmap.files.network import Network, network
 from optmap.questions.options import Merit
 from optmap.report import network_document, network_table
-from optmap.sweeps.networks.nest_networks import MappedLayer, NetworkNests
 from optmap.workloads.builders import matmul
 
 POINTS = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=4)
@@ -139,30 +139,25 @@ def test_no_choice_of_mappings_is_below_the_bound_of_a_network(
     layers = tuple(
         MappedLayer(
             workload=replace(matmul(i=2, j=2, k=2), name=f"layer{number}", count=count),
-            energy_pj=Fraction(points[0][0]),
-            cycles=points[0][1],
-            port_cycles=points[0][1],
+            spent=Spent(energy_pj=Fraction(points[0][0]), cycles=points[0][1], port_cycles=points[0][1]),
             bound=Fraction(min(objective(*point) for point in points)),
             proved=True,
-            floor_pj=Fraction(0),
-            floor_cycles=0,
-            floor_port_cycles=0,
+            floor=Spent(),
             seconds=0.0,
         )
         for number, (count, points) in enumerate(drawn)
     )
-    sums = NetworkNests(
+    sums = MappedNetwork(
         network=Network(name="drawn", layers=tuple(layer.workload for layer in layers)),
         machine=library.machine("gemmini"),
         method="exact",
-        merit=merit,
+        objective=merit.value,
         counting="exact",
         layers=layers,
-        limited=False,
     )
     occurrences = [points for count, points in drawn for _ in range(count)]
     chosen = ([sum(each) for each in zip(*choice, strict=True)] for choice in product(*occurrences))
-    assert 0 < sums.bound <= min(objective(energy, cycles) for energy, cycles in chosen) <= sums.value
+    assert 0 < sums.bound <= min(objective(energy, cycles) for energy, cycles in chosen) <= sums.cost
 
 
 def test_semantics_of_a_network_are_those_of_all_its_layers(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from optmap.answers.over_capacity.curves import CapacitySample, Panel, summed
 from optmap.base.errors import InputError
 from optmap.base.texts import several, size_text
+from optmap.count.results import CostReport
 
 if TYPE_CHECKING:
     from optmap.files.network import Network
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkView:
     """The layers of a network at one level of one machine, and their sum."""
+
+    kind: ClassVar[str] = CostReport.kind
 
     network: Network
     total: Panel

@@ -120,15 +120,7 @@ class SpatialCost(Concise):
 
     def merit(self, merit: Merit) -> Fraction:
         """What is minimised."""
-        match merit:
-            case Merit.ENERGY:
-                return self.energy_pj
-            case Merit.CYCLES:
-                return Fraction(self.cycles)
-            case Merit.EDP:
-                return self.edp
-            case Merit.TRAFFIC:
-                return Fraction(max(memory.cycles for memory in self.memories))
+        return merit.of(self.energy_pj, self.cycles, max(memory.cycles for memory in self.memories))
 
     @property
     def levels(self) -> tuple[MemoryCost, ...]:

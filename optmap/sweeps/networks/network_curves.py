@@ -24,8 +24,7 @@ from optmap.report.closed_forms.regime_texts import regime_name
 from optmap.search.methods import METHODS
 from optmap.search.papers.bottleneck import MOPT
 from optmap.sweeps.engines.engine import Engine
-from optmap.sweeps.networks.level_networks import check_addable, incomplete, rows_of
-from optmap.sweeps.networks.nest_networks import LATE
+from optmap.sweeps.networks.solving import LATE, check_addable, incomplete, rows_of
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep
 from optmap.sweeps.records.manifest import Key

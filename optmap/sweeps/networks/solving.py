@@ -4,53 +4,39 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from optmap.answers.over_capacity.curves import MethodCurve, panels
+from optmap.answers.over_capacity.curves import panels
+from optmap.answers.over_capacity.network_sums import MappedLayer, MappedNetwork, NetworkSums, Spent
 from optmap.answers.over_capacity.networks import NetworkView, network_views
 from optmap.base.clock import stopping
 from optmap.base.errors import CheckError, InfeasibleError, InputError, LimitError, OptmapError
 from optmap.base.names import choose
-from optmap.base.shown import Shown
 from optmap.base.values import TimeInput, seconds
 from optmap.count.meshes.count import NEST_EXACT
 from optmap.files.network import Network
 from optmap.machines.machine import Machine
-from optmap.questions.options import Merit
-from optmap.report.answers.network import network_document, network_table
 from optmap.search.methods import METHODS, default_method
-from optmap.sweeps.networks.nest_networks import LATE, NetworkNests, left_out_text, mapped_layers
 from optmap.sweeps.plan import first_grid, points
-from optmap.sweeps.reading import read_sweep
+from optmap.sweeps.reading import read_sweep, sweep_document
 from optmap.sweeps.records.manifest import Key
 from optmap.sweeps.records.rows import KEY
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Options, SweepSpec
-from optmap.workloads.workload import Semantics
+from optmap.workloads.workload import Semantics, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from optmap.sweeps.tally import Tally
 
+LATE = ("time_limit", "interrupted")
+"""Values of `stop` of layers that have the best mapping until then."""
 REASONS: dict[str, type[OptmapError]] = {"infeasible": InfeasibleError, "check": CheckError, "error": InputError}
 """What ends the sums of a network, the most telling first; else a layer had no mapping in time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkSums(Shown):
-    """What the layers of a network move on a machine, each as often as it occurs."""
-
-    shown_as: ClassVar[str] = "network-sums"
-    view: NetworkView
-    series: MethodCurve
-    capacity_bytes: int
-    limited: bool
-    """Whether a layer reached its time limit; its best mapping so far is in the sums."""
-    left_out: tuple[str, ...] = ()
-    """Layers without a mapping since somebody asked to stop; the sums are of the others."""
 
 
 def solve_network(
@@ -65,7 +51,7 @@ def solve_network(
     jobs: int | None = None,
     directory: Path | None = None,
     progress: Callable[[str, float], None] | None = None,
-) -> NetworkSums | NetworkNests:
+) -> NetworkSums[Any]:
     """Solve every layer and add up.
 
     Args:
@@ -85,18 +71,21 @@ def solve_network(
         InfeasibleError: if a layer does not fit.
         LimitError: if a layer has no mapping when its time is over.
     """
-    nests = machine.meshed
-    if not nests:
+    if not machine.meshed:
         check_addable(layers)
     name = default_method(machine) if method is None else str(choose("method", method, METHODS))
     goal = METHODS[name].objective(objective, machine)
+    add: Callable[..., NetworkView | MappedNetwork] = _moved
+    methods: tuple[str, ...] = (BOUND, name)
+    if machine.meshed:
+        add, methods, objective = _mapped, (name,), goal
     spec = SweepSpec(
         workloads=layers.layers,
         machines=(machine,),
-        methods=(name,) if nests else (BOUND, name),
+        methods=methods,
         options=Options(
             time_limit=seconds(time_limit, "time limit (--time-limit)"),
-            objective=goal if nests else objective,
+            objective=objective,
             counting=counting,
             tiles=tiles,
         ),
@@ -104,32 +93,58 @@ def solve_network(
     )
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
         place = directory if directory is not None else Path(folder)
-        mine = _swept(spec, place, jobs, progress)
+        rows = _swept(spec, place, jobs, progress)
         left_out: tuple[str, ...] = ()
         if stopping():
-            layers, mine, left_out = _answered(layers, mine, len(spec.methods))
-        if nests:
-            _all_mapped(layers, mine)
-            return NetworkNests(
-                network=layers,
-                machine=machine,
-                method=name,
-                merit=Merit(goal),
-                counting=counting or NEST_EXACT.name,
-                layers=mapped_layers(layers, mine, place),
-                limited=bool(mine["stop"].isin(LATE).any()),
-                left_out=left_out,
-            )
-    view = network_views(panels(mine), layers)[0]
+            layers, rows, left_out = _answered(layers, rows, len(methods))
+        found = add(layers, rows, spec, place)
+    return NetworkSums(view=found, limited=bool(rows["stop"].isin(LATE).any()), left_out=left_out)
+
+
+def _moved(layers: Network, rows: pd.DataFrame, *_: object) -> NetworkView:
+    """What the mappings of all layers move, from the rows of their sweep."""
+    view = network_views(panels(rows), layers)[0]
     if not view.total.series or not view.total.series[0].samples:
-        raise incomplete(layers, mine)
-    series = view.total.series[0]
-    return NetworkSums(
-        view=view,
-        series=series,
-        capacity_bytes=series.samples[-1].capacity_bytes,
-        limited=bool(mine["stop"].isin(LATE).any()),
-        left_out=left_out,
+        raise incomplete(layers, rows)
+    return view
+
+
+def _mapped(layers: Network, rows: pd.DataFrame, spec: SweepSpec, directory: Path) -> MappedNetwork:
+    """What the mappings of all layers spend, from the rows of their sweep and the documents behind them."""
+    if any(rows["error"]):
+        raise incomplete(layers, rows)
+    found = {str(row["workload"]): row for row in rows.to_dict("records")}
+    missing = [layer.title for layer in layers.layers if layer.title not in found]
+    if missing:
+        raise InputError(f"{layers.name}: {missing[0]} has no mapping")
+    return MappedNetwork(
+        network=layers,
+        machine=spec.machines[0],
+        method=spec.methods[0],
+        objective=str(spec.options.objective),
+        counting=spec.options.counting or NEST_EXACT.name,
+        layers=tuple(_layer(layer, found[layer.title], directory) for layer in layers.layers),
+    )
+
+
+def _layer(workload: Workload, row: dict[Any, Any], directory: Path) -> MappedLayer:
+    document: dict[str, Any] = sweep_document(directory, str(row["input_hash"]))
+    floor, least = document["floor"], Spent()
+    if floor is not None:
+        energy = Fraction(floor["energy"]["exact"])
+        least = Spent(energy_pj=energy, cycles=floor["cycles"], port_cycles=floor["port_cycles"])
+    return MappedLayer(
+        workload=workload,
+        spent=Spent(
+            energy_pj=Fraction(document["energy"]["exact"]),
+            cycles=document["cycles"]["value"],
+            port_cycles=max(level["cycles"] for level in document["levels"]),
+        ),
+        bound=Fraction(document["search"]["bound"]),
+        proved=document["search"]["proved"],
+        floor=least,
+        seconds=float(row["seconds"]),
+        broken=tuple(document.get("broken", ())),
     )
 
 
@@ -184,33 +199,9 @@ def check_addable(layers: Network) -> None:
         )
 
 
-def _all_mapped(layers: Network, rows: pd.DataFrame) -> None:
-    """Refuse to add up where a layer has no mapping."""
-    if any(rows["error"]):
-        raise incomplete(layers, rows)
-
-
 def incomplete(layers: Network, rows: pd.DataFrame) -> OptmapError:
     """Why not all layers of a network have a mapping in the rows of its sweep, the most telling reason first."""
     problems = dict.fromkeys(str(text) for text in rows["error"] if text)
     stops = set(rows["stop"])
     kind = next((kind for stop, kind in REASONS.items() if stop in stops), LimitError)
     return kind(f"{layers.name}: no mapping of all its layers: {'; '.join(problems)[:400]}")
-
-
-def sums_document(sums: NetworkSums) -> dict[str, object]:
-    """The JSON document of `network`."""
-    document = network_document(sums.view, sums.series, sums.capacity_bytes)
-    return {"schema": "optmap.network/1", **document, "left_out": list(sums.left_out)}
-
-
-def sums_table(sums: NetworkSums) -> str:
-    """The sums for people."""
-    return network_table(sums.view, sums.series, sums.capacity_bytes) + left_out_text(sums.left_out)
-
-
-def sums_plot(sums: NetworkSums, axes: object = None) -> object:
-    """Traffic of the network against its bound, layer by layer."""
-    from optmap.report.pictures.sweep_plots import plot_network
-
-    return plot_network(sums.view, axes=axes)
