@@ -100,11 +100,11 @@ def valid_nests(fabric: Fabric, seed: int, tries: int = 4000) -> Iterator[Nest]:
             yield nest
 
 
-def sampled(request: Question) -> Found:
+def sampled(question: Question) -> Found:
     """A stand-in for a search: the best of random mappings, which proves nothing."""
     found = min(
-        valid_nests(request.fabric, request.seed, 150),
-        key=lambda nest: count_nest(nest, request.fabric, request.counting).merit(request.merit),
+        valid_nests(question.fabric, question.seed, 150),
+        key=lambda nest: count_nest(nest, question.fabric, question.counting).merit(question.merit),
     )
     return Found(mapping=found, evaluations=150, space="150 random mappings")
 

@@ -27,9 +27,9 @@ OPEN = SunstoneSettings(
 
 
 def searched(fabric: Fabric, settings: SunstoneSettings, merit: Merit = Merit.EDP) -> Trace:
-    question: Brief[Any] = Brief(
+    brief: Brief[Any] = Brief(
         fabric=fabric, merit=merit, counting=NEST_EXACT, settings=settings, rng=np.random.default_rng(0)
     )
     trace = Trace()
-    list(drive(SUNSTONE_STRATEGY, question, trace))
+    list(drive(SUNSTONE_STRATEGY, brief, trace))
     return trace

@@ -82,7 +82,7 @@ def explore(
     target = machine_of(machine, None)
     problem, _ = understood(workload_of(workload, extents), target, semantics)
     name = str(choose("method", method or "random", METHODS)) if strategy is None else "own"
-    request = Question(
+    question = Question(
         workload=problem,
         machine=target,
         objective=MERITS[choose("objective", objective or Merit.EDP.value, MERITS)],
@@ -95,16 +95,16 @@ def explore(
         time_limit=seconds(time_limit, "time limit"),
         seed=whole_number(seed, "seed", least=0),
     )
-    return Exploration(_named(request) if strategy is None else strategy_of(strategy), request, judge)
+    return Exploration(_named(question) if strategy is None else strategy_of(strategy), question, judge)
 
 
-def _named(request: Question) -> Strategy:
+def _named(question: Question) -> Strategy:
     """The strategy of the method that is asked for."""
-    method = METHODS[request.method]
+    method = METHODS[question.method]
     if method.explorer is None or not isinstance(method.explorer.solve, Explorer):
         known = [name for name, each in METHODS.items() if each.explorer is not None]
-        raise InputError(f"method {request.method} has no mappings judged one by one; use {', '.join(known)}")
-    refuse(request, method)
+        raise InputError(f"method {question.method} has no mappings judged one by one; use {', '.join(known)}")
+    refuse(question, method)
     return method.explorer.solve.strategy
 
 

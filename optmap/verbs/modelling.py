@@ -130,7 +130,7 @@ def programs_of(
         )
     if method is not None or objective is not None or counting is not None:
         raise InputError("--method, --objective and --counting choose programs of accelerators; leave them out")
-    request = program_request(
+    question = program_question(
         workload,
         machine=machine,
         memory=memory,
@@ -139,8 +139,8 @@ def programs_of(
         semantics=semantics,
         time_limit=time_limit,
     )
-    orders = [order_of(each, request.workload) for each in permutations]
-    return exported(request, form, which, orders)
+    orders = [order_of(each, question.workload) for each in permutations]
+    return exported(question, form, which, orders)
 
 
 def program(
@@ -180,7 +180,7 @@ def program(
     from optmap.answers.proofs.program import proved_program
     from optmap.report.answers.programs import per_level
 
-    request = program_request(
+    question = program_question(
         workload,
         machine=machine,
         memory=memory,
@@ -190,11 +190,11 @@ def program(
         time_limit=time_limit,
         solver=solver,
     )
-    orders = [order_of(each, request.workload) for each in permutations]
-    return proved_program(request, per_level(orders, len(request.machine.levels)))
+    orders = [order_of(each, question.workload) for each in permutations]
+    return proved_program(question, per_level(orders, len(question.machine.levels)))
 
 
-def program_request(
+def program_question(
     workload: WorkloadInput,
     *,
     machine: MachineInput | None,

@@ -195,13 +195,13 @@ def test_what_only_accelerators_have_is_refused_elsewhere(option: dict[str, obje
 def test_a_route_refuses_what_it_does_not_know() -> None:
     route = replace(MESHED, counts=lambda policy: policy.extrapolates, tiles=(TileRule.DIVISORS,))
     mine = Method(name="mine", description="-", routes=(route,))
-    request = asked(small_fabric(), tiles=route.rule(TileRule.ANY))
-    assert request.tiles is TileRule.DIVISORS
+    question = asked(small_fabric(), tiles=route.rule(TileRule.ANY))
+    assert question.tiles is TileRule.DIVISORS
     with pytest.raises(InputError, match="use --counting timeloop"):
-        refuse(request, mine)
+        refuse(question, mine)
     with pytest.raises(InputError, match="use --tiles divisors"):
-        refuse(replace(request, counting=NEST_TIMELOOP, tiles=TileRule.PADDED), mine)
-    assert refuse(replace(request, counting=NEST_TIMELOOP), mine) is route
+        refuse(replace(question, counting=NEST_TIMELOOP, tiles=TileRule.PADDED), mine)
+    assert refuse(replace(question, counting=NEST_TIMELOOP), mine) is route
 
 
 @pytest.mark.usefixtures("sampling")

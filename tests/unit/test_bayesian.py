@@ -41,7 +41,7 @@ def solved(machine: str = "eyeriss_like", extents: dict[str, int] | None = None,
     return found
 
 
-def question(**settings: Any) -> Brief[Any]:
+def brief(**settings: Any) -> Brief[Any]:
     workload = optmap.workload(WORKLOAD, extents=EXTENTS, semantics="assign")
     return Brief(
         fabric=fabric_of(workload, optmap.machine("eyeriss_like")),
@@ -75,14 +75,14 @@ def test_it_ends_where_the_cube_has_nothing_new() -> None:
 
 def test_no_mapping_is_judged_twice() -> None:
     seen: list[Any] = []
-    for judged in drive(STRATEGY, question(starts=8, batch=4), Trace(), evaluations=40):
+    for judged in drive(STRATEGY, brief(starts=8, batch=4), Trace(), evaluations=40):
         seen += [judged.batch.nest(row) for row in range(len(judged.batch))]
     assert len(seen) == len(set(seen)) == 40
 
 
 def test_any_function_of_mappings_is_minimised() -> None:
     """Words of A that the register file holds: no energy, no cycles, and half of the mappings do not run."""
-    asked = question(starts=10, batch=5)
+    asked = brief(starts=10, batch=5)
 
     def judge(batch: Any) -> Scores:
         tiles = (batch.x * batch.y * batch.temporal).cumprod(axis=1)
@@ -109,7 +109,7 @@ def test_unknown_words_and_numbers_are_refused() -> None:
 def test_without_the_extra_the_message_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bayes_opt.acquisition", None)
     with pytest.raises(InputError, match=r"bayesian-optimization.*pip install '.\[bayes\]'"):
-        next(STRATEGY.propose(question()))
+        next(STRATEGY.propose(brief()))
 
 
 def test_normal_scores_rank_and_share_ties() -> None:
@@ -123,7 +123,7 @@ def test_a_file_of_observations_is_read_as_it_was_saved(tmp_path: Path) -> None:
     file = tmp_path / "seen.json"
     solved(evaluations=40, settings={"save": str(file), "starts": 10, "batch": 5})
     seen = load_observations(file)
-    assert seen.axes == encoding_of(question().fabric).names
+    assert seen.axes == encoding_of(brief().fabric).names
     assert 35 <= len(seen.values) <= 40
     assert (seen.machine, seen.objective) == ("eyeriss_like", "edp")
     seen.save(tmp_path / "again.json")
@@ -144,7 +144,7 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
 
 
 def test_axes_are_matched_by_name() -> None:
-    encoding = encoding_of(question().fabric)
+    encoding = encoding_of(brief().fabric)
     points = np.linspace(0, 1, 3)[:, None] * np.ones(encoding.size)
     seen = observations_of(encoding, points, np.arange(3.0))
     turned = Observations(axes=seen.axes[::-1], points=points[:, ::-1], values=seen.values)

@@ -162,10 +162,10 @@ def test_what_is_refused(demands: Any, options: dict[str, str], error: type[Exce
 
 def test_a_method_of_ones_own_is_held_to_the_constraints() -> None:
     machine = two_level(parse_capacity("64w"))
-    request = Question(workload=PRODUCT, machine=machine, constraints=constraints_of("Fast.i=4"))
+    question = Question(workload=PRODUCT, machine=machine, constraints=constraints_of("Fast.i=4"))
     level = LevelMapping(level="Fast", tile={"i": 2, "j": 1, "k": 1}, permutation=("i", "j", "k"), spatial={})
     with pytest.raises(CheckError, match=r"does not meet the constraint Fast.i=4: the tile of i at Fast is 2"):
-        assemble(request, Found(mapping=Mapping(levels=(level,))), seconds=0.0)
+        assemble(question, Found(mapping=Mapping(levels=(level,))), seconds=0.0)
 
 
 def test_documents_say_what_was_demanded(document: dict[str, Any]) -> None:

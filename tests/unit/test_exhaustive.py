@@ -68,12 +68,12 @@ def test_its_best_is_that_of_brute_force(seed: int, counting: NestPolicy) -> Non
     fabric = tiny(seed)
     best = best_of_all(fabric, counting)
     for merit in Merit:
-        request = asked(fabric, merit, counting=counting, method="exhaustive")
+        question = asked(fabric, merit, counting=counting, method="exhaustive")
         if merit not in best:
             with pytest.raises(InfeasibleError, match="no mapping is valid"):
-                ROUTE.solve(request)
+                ROUTE.solve(question)
             continue
-        found = ROUTE.solve(request)
+        found = ROUTE.solve(question)
         value = count_nest(found.nest, fabric, counting).merit(merit)
         assert abs(value - best[merit].value) <= best[merit].value * 1e-12
         assert found.proved

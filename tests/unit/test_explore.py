@@ -60,7 +60,7 @@ def registry() -> Iterator[dict[str, Method]]:
     METHODS.update(before)
 
 
-def question(seed: int = 0, settings: object = NoSettings()) -> Brief[Any]:
+def brief(seed: int = 0, settings: object = NoSettings()) -> Brief[Any]:
     workload = optmap.workload(WORKLOAD, extents=EXTENTS, semantics="assign")
     fabric = fabric_of(workload, optmap.machine("gemmini"))
     return Brief(
@@ -85,7 +85,7 @@ def once(asked: Brief[NoSettings]) -> Proposals:
 
 def test_a_budget_of_evaluations_ends_within_a_batch() -> None:
     trace = Trace()
-    judged = list(drive(Strategy(propose=by_chance), question(), trace, evaluations=250))
+    judged = list(drive(Strategy(propose=by_chance), brief(), trace, evaluations=250))
     assert [len(each.batch) for each in judged] == [100, 100, 50]
     assert [each.first for each in judged] == [0, 100, 200]
     assert (trace.evaluations, trace.end) == (250, End.EVALUATIONS)
@@ -94,7 +94,7 @@ def test_a_budget_of_evaluations_ends_within_a_batch() -> None:
 
 def test_the_curve_falls_to_the_best_that_was_judged() -> None:
     trace = Trace()
-    judged = list(drive(Strategy(propose=by_chance), question(), trace, evaluations=1000))
+    judged = list(drive(Strategy(propose=by_chance), brief(), trace, evaluations=1000))
     values = np.concatenate([each.scores.value for each in judged])
     assert trace.value == values.min()
     at = [point.evaluations for point in trace.curve]
@@ -105,8 +105,8 @@ def test_the_curve_falls_to_the_best_that_was_judged() -> None:
 
 def test_a_strategy_that_ends_ends_the_search_and_the_same_seed_is_the_same_search() -> None:
     first, second = Trace(), Trace()
-    list(drive(Strategy(propose=once), question(3), first))
-    list(drive(Strategy(propose=once), question(3), second))
+    list(drive(Strategy(propose=once), brief(3), first))
+    list(drive(Strategy(propose=once), brief(3), second))
     assert (first.end, first.evaluations) == (End.STRATEGY, 100)
     assert (first.best, first.value) == (second.best, second.value)
 
@@ -164,7 +164,7 @@ def longest(values: list[float]) -> list[int]:
 @pytest.mark.parametrize("victory", [1, 7, 60])
 def test_random_ends_with_the_mapping_that_made_victory(victory: int) -> None:
     trace = Trace()
-    asked = question(1, RandomSettings(victory=victory))
+    asked = brief(1, RandomSettings(victory=victory))
     values = np.concatenate([each.scores.value for each in drive(STRATEGY, asked, trace)])
     idle = longest([value for value in values.tolist() if value < np.inf])
     assert trace.end is End.STRATEGY
@@ -184,14 +184,14 @@ def fixed(values: list[float]) -> Judge:
 
 
 def test_random_gives_up_after_so_many_mappings_that_are_not_valid() -> None:
-    trace, asked = Trace(), question(0, RandomSettings(timeout=20))
+    trace, asked = Trace(), brief(0, RandomSettings(timeout=20))
     list(drive(STRATEGY, asked, trace, judge=fixed([np.inf] * 19 + [5.0] + [np.inf])))
     assert (trace.evaluations, trace.valid, trace.end) == (40, 1, End.STRATEGY)
 
 
 def test_a_change_of_the_bypass_alone_is_no_loss_of_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Timeloop does not count it towards victory, unless it is better."""
-    asked = question(0, RandomSettings(victory=10))
+    asked = brief(0, RandomSettings(victory=10))
     one = random_nests(asked.fabric, 1, np.random.default_rng(0))
 
     def same(*_: object) -> NestBatch:
@@ -205,7 +205,7 @@ def test_a_change_of_the_bypass_alone_is_no_loss_of_patience(monkeypatch: pytest
 
 def test_without_patience_for_it_random_goes_on() -> None:
     trace = Trace()
-    list(drive(STRATEGY, question(0, RandomSettings(victory=0, timeout=0)), trace, evaluations=5000))
+    list(drive(STRATEGY, brief(0, RandomSettings(victory=0, timeout=0)), trace, evaluations=5000))
     assert (trace.evaluations, trace.end) == (5000, End.EVALUATIONS)
 
 
@@ -277,7 +277,7 @@ def goes_on(asked: Brief[NoSettings]) -> Proposals:
 )
 def test_a_strategy_that_breaks_the_protocol_is_told_so(propose: Any, said: str) -> None:
     with pytest.raises(StrategyError, match=said):
-        list(drive(Strategy(propose=propose), question(), Trace(), evaluations=100))
+        list(drive(Strategy(propose=propose), brief(), Trace(), evaluations=100))
 
 
 def test_a_strategy_that_proposes_nothing_ends_without_a_mapping(registry: dict[str, Method]) -> None:
@@ -295,21 +295,21 @@ def test_a_strategy_that_proposes_nothing_ends_without_a_mapping(registry: dict[
     [(float("nan"), "returned nan"), ("1", "returned '1'"), (-float("inf"), "returned -inf")],
 )
 def test_a_function_that_judges_tells_numbers(returned: Any, said: str) -> None:
-    asked = question()
+    asked = brief()
     judge = judged_by(lambda _: returned, asked.fabric, NEST_EXACT)
     with pytest.raises(StrategyError, match=said):
         list(drive(Strategy(propose=by_chance), asked, Trace(), judge=judge, evaluations=100))
 
 
 def test_a_function_that_raises_is_named() -> None:
-    asked = question()
+    asked = brief()
     judge = judged_by(lambda _: 1 / 0, asked.fabric, NEST_EXACT)
     with pytest.raises(StrategyError, match="judge raised ZeroDivisionError"):
         list(drive(Strategy(propose=by_chance), asked, Trace(), judge=judge, evaluations=100))
 
 
 def test_a_function_may_say_that_a_mapping_does_not_run() -> None:
-    asked, trace = question(), Trace()
+    asked, trace = brief(), Trace()
     calls: list[float] = []
 
     def objective(mapping: Mapping) -> float | None:
@@ -328,12 +328,12 @@ def test_a_judge_tells_one_finite_value_of_each_valid_nest(told: np.ndarray) -> 
         return Scores(valid=np.ones(len(told), bool), value=told, energy_pj=told, cycles=told)
 
     with pytest.raises(StrategyError, match="the judge told"):
-        list(drive(Strategy(propose=by_chance), question(), Trace(), judge=judge, evaluations=100))
+        list(drive(Strategy(propose=by_chance), brief(), Trace(), judge=judge, evaluations=100))
 
 
 def test_the_time_ends_a_search_also_between_empty_batches() -> None:
     trace = Trace()
-    list(drive(Strategy(propose=empty), question(), trace, clock=Clock(0.0)))
+    list(drive(Strategy(propose=empty), brief(), trace, clock=Clock(0.0)))
     assert (trace.evaluations, trace.end) == (0, End.TIME)
 
 

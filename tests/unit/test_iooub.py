@@ -37,9 +37,9 @@ from optmap.workloads.workload import Semantics
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "iooub_reference.json").read_text())
 
 
-def solve_level(request: Question) -> tuple[Answer, Held]:
+def solve_level(question: Question) -> tuple[Answer, Held]:
     """The answer for one memory, loads counted unless asked otherwise, and what it holds."""
-    asked = request if request.objective is SUM else replace(request, objective=LOADS)
+    asked = question if question.objective is SUM else replace(question, objective=LOADS)
     result = METHODS["iooub"].run(asked)
     assert result.held is not None
     return result, result.held
@@ -251,9 +251,9 @@ def test_the_larger_searches_reach_the_random_search_too(name, capacity):
 
 def test_loads_and_stores_can_be_minimised_together():
     workload = library.workload("tccg/abc-bda-dc")
-    request = Question(workload=workload, machine=words(4096))
-    loads, _ = solve_level(request)
-    both, _ = solve_level(replace(request, objective=SUM))
+    question = Question(workload=workload, machine=words(4096))
+    loads, _ = solve_level(question)
+    both, _ = solve_level(replace(question, objective=SUM))
     assert both.objective == "sum"
     assert both.cost == sum(row.words for row in both.boundaries)
     assert both.cost <= sum(row.words for row in loads.boundaries)

@@ -109,7 +109,7 @@ def nests(asked: Brief[NoSettings]) -> Proposals:
         yield random_nests(asked.fabric, 50, asked.rng)
 
 
-def question(seed: int = 0) -> Brief[Any]:
+def brief(seed: int = 0) -> Brief[Any]:
     workload = optmap.workload(ASKED["workload"], extents=ASKED["extents"], semantics="assign")
     return Brief(
         fabric=fabric_of(workload, optmap.machine("gemmini")),
@@ -122,7 +122,7 @@ def question(seed: int = 0) -> Brief[Any]:
 
 def counting_judge(calls: list[int]) -> Judge:
     """The model, and how many nests it was asked about."""
-    asked = question()
+    asked = brief()
     inner = model(asked.fabric, asked.merit, asked.counting)
 
     def judge(batch: NestBatch) -> Scores:
@@ -137,7 +137,7 @@ def explored(file: Path, budget: int, calls: list[int], *, seed: int = 0, rows: 
     with Journal(file, SEARCH) as journal:
         judge = counting_judge(calls)
         strategy = Strategy(propose=nests)
-        list(drive(strategy, question(seed), trace, judge=judge, evaluations=budget, rows=rows, journal=journal))
+        list(drive(strategy, brief(seed), trace, judge=judge, evaluations=budget, rows=rows, journal=journal))
     return trace
 
 

@@ -239,9 +239,9 @@ def test_a_method_that_a_script_registers_is_swept_in_its_process(tmp_path: Path
 
     seen: list[int] = []
 
-    def mine(request: Any) -> Found:
+    def mine(question: Any) -> Found:
         seen.append(os.getpid())
-        dims = request.workload.dims
+        dims = question.workload.dims
         level = LevelMapping(level="Fast", tile=dict.fromkeys(dims, 1), permutation=dims, spatial={})
         return Found(mapping=Mapping(levels=(level,)))
 

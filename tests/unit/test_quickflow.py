@@ -50,14 +50,14 @@ CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
 
 def explored(fabric: Any, merit: Merit = Merit.EDP, counting: NestPolicy = NEST_EXACT, **settings: Any) -> Trace:
     trace = Trace()
-    question = Brief(
+    brief = Brief(
         fabric=fabric,
         merit=merit,
         counting=counting,
         settings=QuickFlowSettings(**settings),
         rng=np.random.default_rng(0),
     )
-    list(drive(STRATEGY, question, trace))
+    list(drive(STRATEGY, brief, trace))
     return trace
 
 
@@ -280,14 +280,14 @@ def test_the_clock_is_looked_at_between_parts_of_a_hop_which_change_nothing(
 
     def proposed() -> tuple[list[int], list[float]]:
         """Sizes of the batches, what their mappings cost one after the other."""
-        question = Brief(
+        brief = Brief(
             fabric=fabric,
             merit=Merit.EDP,
             counting=NEST_EXACT,
             settings=QuickFlowSettings(**settings),
             rng=np.random.default_rng(0),
         )
-        judged = list(drive(STRATEGY, question, Trace(), rows=10**6))
+        judged = list(drive(STRATEGY, brief, Trace(), rows=10**6))
         return [len(each.batch) for each in judged], np.concatenate([each.scores.value for each in judged]).tolist()
 
     together, values = proposed()
@@ -350,21 +350,21 @@ def test_the_start_meets_demands_for_factors_inside() -> None:
 
 @pytest.mark.parametrize(("merit", "utilisation", "times"), [("edp", True, 42), ("edp", False, 1), ("energy", True, 1)])
 def test_edp_is_divided_by_the_share_of_units_in_use(merit: str, utilisation: bool, times: int) -> None:
-    question = Brief(
+    brief = Brief(
         fabric=fabric_of(optmap.workload("quickflow/IV"), optmap.machine("eyeriss")),
         merit=Merit(merit),
         counting=NEST_EXACT,
         settings=QuickFlowSettings(utilisation=utilisation),
         rng=np.random.default_rng(0),
     )
-    search = Search(question)
-    first = start(search.moves, question.rng)
+    search = Search(brief)
+    first = start(search.moves, brief.rng)
     first.trips[0, -1, 1] //= 4
     first.trips[0, 9, 1] *= 4
     judged = search.judged(first)
     batch = next(judged)
     assert batch.x.prod() == 4
-    cost = evaluate_batch(batch, question.fabric)
+    cost = evaluate_batch(batch, brief.fabric)
     scores = Scores(valid=cost.valid, value=np.array([7.0]), energy_pj=cost.energy_pj, cycles=cost.cycles)
     with pytest.raises(StopIteration) as end:
         judged.send(scores)

@@ -189,9 +189,9 @@ def registry() -> Iterator[dict[str, Method]]:
     METHODS.update(before)
 
 
-def small_batches(question: Brief[NoSettings]) -> Proposals:
+def small_batches(brief: Brief[NoSettings]) -> Proposals:
     while True:
-        yield random_nests(question.fabric, 16, question.rng)
+        yield random_nests(brief.fabric, 16, brief.rng)
 
 
 def test_searches_are_held_against_the_optimum_that_exact_proves(registry: dict[str, Method]) -> None:

@@ -54,12 +54,12 @@ def test_bounds_and_proofs_hold_with_wires(seed: int) -> None:
     fabric, counting = wired(tiny_fabric(seed, most=400), generator), WALKED[seed % 2]
     best = best_of_all(fabric, counting)
     for merit in (Merit.ENERGY, Merit.EDP, Merit.CYCLES):
-        request = asked(fabric, merit, counting=counting, tiles=TileRule.DIVISORS)
+        question = asked(fabric, merit, counting=counting, tiles=TileRule.DIVISORS)
         if not best:
             with pytest.raises(InfeasibleError):
-                solve(request)
+                solve(question)
             continue
-        found, least = solve(request), best[merit].value
+        found, least = solve(question), best[merit].value
         cost = count_nest(found.nest, fabric, counting)
         assert not cost.broken
         assert Fraction(found.bound) <= least * (1 + Fraction(1, 10**9))

@@ -66,7 +66,7 @@ def proposed(
         InfeasibleError: if nothing fits.
     """
     if machine.core is None:
-        request = Question(workload=workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
-        return (as_given(workload, machine, MOPT.run(request).mapping, options),)
+        question = Question(workload=workload, machine=machine, cores=threads, time_limit=time_limit, progress=progress)
+        return (as_given(workload, machine, MOPT.run(question).mapping, options),)
     found = ranked(workload, machine, options, threads=threads, count=count, time_limit=time_limit, progress=progress)
     return tuple(CodeMapping(mapping=c.mapping, options=c.options, prediction=c.prediction) for c in found)

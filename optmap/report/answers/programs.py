@@ -54,7 +54,7 @@ class Exported:
 
 
 def exported(
-    request: Question,
+    question: Question,
     form: Format,
     which: Which = Which.BEST,
     permutations: Sequence[tuple[str, ...]] = (),
@@ -62,7 +62,7 @@ def exported(
     """The programs that a format can hold: those of the relaxation, or for LP and MPS the log-space LP.
 
     Args:
-        request: workload, machine, capacity rule, solver and time limit.
+        question: workload, machine, capacity rule, solver and time limit.
         form: the format that is wanted.
         which: which programs; of the relaxation only.
         permutations: one loop order for all levels or one per level, inner first; none for a free choice.
@@ -73,19 +73,19 @@ def exported(
         LimitError: if the time is over before a program is solved.
     """
     if form in LINEAR_FORMATS:
-        program = _linear(request, form, which, permutations)
+        program = _linear(question, form, which, permutations)
         return (Exported(program=program, content=export_program(program, form.value)),)
-    loops = per_level(permutations, len(request.machine.levels))
+    loops = per_level(permutations, len(question.machine.levels))
     if which is Which.PAPER:
-        program = tile_program(request.workload, request.machine, loops, request.capacity, _scale(form))
+        program = tile_program(question.workload, question.machine, loops, question.capacity, _scale(form))
         return (Exported(program=program, content=export_program(program, form.value)),)
     if which is Which.CLASSES:
         if permutations or form is Format.NL:
             what = "one loop order" if permutations else "--format nl, which holds one program,"
             raise InputError(f"every class is asked for, and {what} too; use --program best, or leave that out")
-        found = class_programs(request)
+        found = class_programs(question)
     else:
-        found = (proved_program(request, loops),)
+        found = (proved_program(question, loops),)
     return tuple(
         Exported(program=each.program(_scale(form)), content=each.export(form.value), proved=each) for each in found
     )
@@ -125,7 +125,7 @@ def _entry(each: Exported) -> dict[str, object]:
     }
 
 
-def _linear(request: Question, form: Format, which: Which, permutations: Sequence[tuple[str, ...]]) -> Program:
+def _linear(question: Question, form: Format, which: Which, permutations: Sequence[tuple[str, ...]]) -> Program:
     if permutations or which is not Which.BEST:
         what = "no loop order; drop --permutation" if permutations else "no classes; drop --program"
         raise InputError(
@@ -136,14 +136,14 @@ def _linear(request: Question, form: Format, which: Which, permutations: Sequenc
     from optmap.programs.loglp import log_tiling_program
     from optmap.workloads.forms import why_no_convolution
 
-    levels = request.machine.levels
+    levels = question.machine.levels
     if len(levels) > 1:
         raise InputError(
             f"--format {form.value} holds the log-space linear program of one fast memory; use --memory SIZE, "
             "or --format text, latex or nl for the program of all levels"
         )
-    tiling_program = log_tiling_program if why_no_convolution(request.workload) else lifted_tiling_program
-    return tiling_program(request.workload, capacity=levels[0].words(request.workload.word_bits))
+    tiling_program = log_tiling_program if why_no_convolution(question.workload) else lifted_tiling_program
+    return tiling_program(question.workload, capacity=levels[0].words(question.workload.word_bits))
 
 
 def _scale(form: Format) -> Scale:

@@ -28,38 +28,38 @@ NEAR = 16
 """Values next to one that cannot be met which are tried in its place."""
 
 
-def refuse_hopeless(request: Question) -> None:
+def refuse_hopeless(question: Question) -> None:
     """Refuse what no mapping of the machine can meet, before anything is searched.
 
     Raises:
         InfeasibleError: with the reason, and what would do.
     """
-    if not _met(request, request.constraints):
-        raise no_mapping(request)
+    if not _met(question, question.constraints):
+        raise no_mapping(question)
 
 
-def no_mapping(request: Question) -> InfeasibleError:
-    """The error of a request that no mapping meets, with the reason."""
-    workload, machine = request.workload, request.machine
-    if request.constraints and _met(request, NO_CONSTRAINTS):
-        return InfeasibleError(_conflict(request))
-    why = reason(fabric_of(workload, machine), request.counting)
+def no_mapping(question: Question) -> InfeasibleError:
+    """The error of a question that no mapping meets, with the reason."""
+    workload, machine = question.workload, question.machine
+    if question.constraints and _met(question, NO_CONSTRAINTS):
+        return InfeasibleError(_conflict(question))
+    why = reason(fabric_of(workload, machine), question.counting)
     return InfeasibleError(f"no mapping of {workload.title} onto {machine.name} is valid: {why}")
 
 
-def _met(request: Question, constraints: Constraints) -> bool:
+def _met(question: Question, constraints: Constraints) -> bool:
     """Whether some mapping meets constraints, or may do so."""
     try:
-        return any(_known(fabric, request.counting) for fabric in _fabrics(request, constraints))
+        return any(_known(fabric, question.counting) for fabric in _fabrics(question, constraints))
     except InfeasibleError:
         return False
 
 
-def _fabrics(request: Question, constraints: Constraints) -> Iterator[Fabric]:
+def _fabrics(question: Question, constraints: Constraints) -> Iterator[Fabric]:
     """The fabric that is asked for, and those with padded dims if these are looked at, too."""
-    workload, machine = request.workload, request.machine
+    workload, machine = question.workload, question.machine
     yield demanded(fabric_of(workload, machine), constraints)
-    if request.tiles is TileRule.PADDED:
+    if question.tiles is TileRule.PADDED:
         for padded in paddings(workload.extents, constraints):
             yield demanded(fabric_of(workload.with_extents(**padded), machine), constraints)
 
@@ -72,42 +72,42 @@ def _known(fabric: Fabric, counting: Policy) -> bool:
         return True
 
 
-def _conflict(request: Question) -> str:
+def _conflict(question: Question) -> str:
     """Which constraints cannot be met, why, and what would do."""
-    guilty = request.constraints
-    for item in request.constraints.items:
-        if not _met(request, guilty.without(item)):
+    guilty = question.constraints
+    for item in question.constraints.items:
+        if not _met(question, guilty.without(item)):
             guilty = guilty.without(item)
-    changes = [change for change in (_change(request, guilty, item) for item in guilty.items) if change]
+    changes = [change for change in (_change(question, guilty, item) for item in guilty.items) if change]
     helps = f"; {' or '.join(changes)} would do" if changes else ""
-    others = " with the other constraints as they are" if changes and len(request.constraints.items) > 1 else ""
+    others = " with the other constraints as they are" if changes and len(question.constraints.items) > 1 else ""
     several = len(guilty.items) > 1
     subject, together = ("constraints", " together") if several else ("constraint", "")
     return (
-        f"{subject} {guilty.text} cannot be met{together} on {request.machine.name}: "
-        f"{_why(request, guilty)}{helps}{others}"
+        f"{subject} {guilty.text} cannot be met{together} on {question.machine.name}: "
+        f"{_why(question, guilty)}{helps}{others}"
     )
 
 
-def _why(request: Question, guilty: Constraints) -> str:
+def _why(question: Question, guilty: Constraints) -> str:
     """What stands in the way of constraints without which, all of them or any one, there is a mapping."""
-    fabric = demanded(fabric_of(request.workload, request.machine), guilty)
+    fabric = demanded(fabric_of(question.workload, question.machine), guilty)
     for dim in sorted(fabric.demanded):
         if not shares_of(fabric, dim):
-            padded = "" if request.tiles is TileRule.PADDED else ", and no dim is padded"
+            padded = "" if question.tiles is TileRule.PADDED else ", and no dim is padded"
             return f"no factors of {fabric.dims[dim]}={fabric.extents[dim]} make up what is asked for{padded}"
-    short = short_rooms(fabric, request.counting)
+    short = short_rooms(fabric, question.counting)
     return "; or ".join(short) or "no split of the dims among loops and meshes is left"
 
 
-def _change(request: Question, guilty: Constraints, item: Constraint) -> str | None:
+def _change(question: Question, guilty: Constraints, item: Constraint) -> str | None:
     """The nearest form of a constraint with which all others can be met; None if none was found."""
     if not isinstance(item, TileConstraint | SplitConstraint):
         return None
-    for value in islice(_near(item, request.workload.extents[item.dim]), NEAR):
+    for value in islice(_near(item, question.workload.extents[item.dim]), NEAR):
         changed = replace(item, value=value)
-        items = tuple(changed if each == item else each for each in request.constraints.items)
-        if not request.clock.late and _met(request, Constraints(items=items)):
+        items = tuple(changed if each == item else each for each in question.constraints.items)
+        if not question.clock.late and _met(question, Constraints(items=items)):
             return changed.text
     return None
 

@@ -33,21 +33,21 @@ def without_wires(machine: Machine) -> Machine:
     return replace(machine, levels=levels, outermost=outermost)
 
 
-def searched(request: Question) -> Question:
-    """What a search is asked that knows no wires: the same request if they have no price or energy does not matter."""
-    if not _priced(request):
-        return request
-    return replace(request, machine=without_wires(request.machine))
+def searched(question: Question) -> Question:
+    """What a search is asked that knows no wires: the same question if they have no price or energy does not matter."""
+    if not _priced(question):
+        return question
+    return replace(question, machine=without_wires(question.machine))
 
 
-def answered(request: Question, found: Found) -> Found:
-    """What a search of `searched(request)` found, as an answer to the request."""
-    free = searched(request)
-    if free is request:
+def answered(question: Question, found: Found) -> Found:
+    """What a search of `searched(question)` found, as an answer to the question."""
+    free = searched(question)
+    if free is question:
         return found
-    found = replace(found, mapping=arranged(found.nest, request.fabric, request.counting, request.clock))
-    value = count_nest(found.nest, free.fabric, request.counting).merit(request.merit)
-    paid = count_nest(found.nest, request.fabric, request.counting).merit(request.merit)
+    found = replace(found, mapping=arranged(found.nest, question.fabric, question.counting, question.clock))
+    value = count_nest(found.nest, free.fabric, question.counting).merit(question.merit)
+    paid = count_nest(found.nest, question.fabric, question.counting).merit(question.merit)
     trace = found.trace
     if trace is not None:
         trace = replace(trace, value=float(paid), curve=list(_end(trace.curve, paid)))
@@ -62,6 +62,6 @@ def _end(curve: Sequence[Improvement], paid: Fraction) -> tuple[Improvement, ...
     return tuple(replace(point, value=float(paid)) for point in curve[-1:])
 
 
-def _priced(request: Question) -> bool:
-    wires = any(memory.hop_pj or memory.router_pj for memory in request.fabric.memories)
-    return wires and request.merit in (Merit.ENERGY, Merit.EDP)
+def _priced(question: Question) -> bool:
+    wires = any(memory.hop_pj or memory.router_pj for memory in question.fabric.memories)
+    return wires and question.merit in (Merit.ENERGY, Merit.EDP)

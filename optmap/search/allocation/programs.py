@@ -22,7 +22,7 @@ KEPT = "perfect factors, every tensor kept wherever the machine lets it be"
 """Mappings among which CoSA's program looks."""
 
 
-def solve_by_program(request: Question) -> Found:
+def solve_by_program(question: Question) -> Found:
     """The allocation program, cut off by the mapping of the exact search.
 
     Raises:
@@ -31,27 +31,27 @@ def solve_by_program(request: Question) -> Found:
         LimitError: if none was found in time.
         SolverUnavailableError: without HiGHS.
     """
-    return answered(request, _by_program(searched(request)))
+    return answered(question, _by_program(searched(question)))
 
 
-def _by_program(request: Question) -> Found:
-    """The answer to a request of a machine whose wires cost nothing."""
-    clock, told, begun = request.clock, request.progress, time.monotonic()
+def _by_program(question: Question) -> Found:
+    """The answer to a question of a machine whose wires cost nothing."""
+    clock, told, begun = question.clock, question.progress, time.monotonic()
 
     def tell(text: str) -> None:
         if told is not None:
-            told(text, 1 - clock.left / request.time_limit)
+            told(text, 1 - clock.left / question.time_limit)
 
     soon = clock.share(FIRST)
-    first = search_nest(request.fabric, merit=request.merit, counting=request.counting, clock=soon, progress=tell)
+    first = search_nest(question.fabric, merit=question.merit, counting=question.counting, clock=soon, progress=tell)
     if first.nest is None and not soon.late:
-        raise no_mapping(request)
+        raise no_mapping(question)
     if clock.late:
         return _not_begun(first)
     found = solve_allocation(
-        request.fabric,
-        merit=request.merit,
-        counting=request.counting,
+        question.fabric,
+        merit=question.merit,
+        counting=question.counting,
         clock=clock,
         start=first.nest,
         progress=tell,
@@ -95,7 +95,7 @@ def _not_begun(first: ExactAnswer) -> Found:
     )
 
 
-def solve_by_cosa(request: Question) -> Found:
+def solve_by_cosa(question: Question) -> Found:
     """CoSA's program; its mapping may not fit, and the answer then says where.
 
     Raises:
@@ -103,7 +103,7 @@ def solve_by_cosa(request: Question) -> Found:
         LimitError: if none was found in time.
         SolverUnavailableError: without HiGHS.
     """
-    found = solve_cosa(request.fabric, counting=request.counting, clock=request.clock)
+    found = solve_cosa(question.fabric, counting=question.counting, clock=question.clock)
     notes = [f"CoSA minimises its own objective ({found.objective:.6g} in logs to base 2), whatever is asked for"]
     notes += [f"does not fit: {each.text}" for each in found.overflows]
     return Found(mapping=found.nest, space=KEPT, evaluations=1, late=found.late, may_not_fit=True, notes=tuple(notes))

@@ -90,17 +90,17 @@ class _Seen:
         return np.array(kept).reshape(len(kept), self.encoding.size)
 
 
-def propose(question: Brief[BayesianSettings]) -> Proposals:
+def propose(brief: Brief[BayesianSettings]) -> Proposals:
     """Starts, then batches, until the budget is spent or nothing new is met."""
-    settings, rng = question.settings, question.rng
+    settings, rng = brief.settings, brief.rng
     kind = Acquisition(choose("acquisition of bayesian", settings.acquisition, list(Acquisition)))
     for name, least in (("starts", 2), ("batch", 1)):
         if getattr(settings, name) < least:
             raise InputError(f"--set {name}={getattr(settings, name)}: give {least} or more")
     for module in ("sklearn.gaussian_process", "bayes_opt.acquisition"):
         library(module)
-    state = _begun(question)
-    total = EVALUATIONS if question.evaluations is None else question.evaluations
+    state = _begun(brief)
+    total = EVALUATIONS if brief.evaluations is None else brief.evaluations
     starts = max(2, settings.batch // 2) if state.sources else settings.starts
     chosen = state.new(sobol(state.encoding.size, starts, rng)) if not state.sources else _first(state, starts, rng)
     idle = 0
@@ -109,20 +109,20 @@ def propose(question: Brief[BayesianSettings]) -> Proposals:
             scores = yield state.encoding.decode_batch(chosen)
             state.points = np.concatenate([state.points, chosen[: len(scores.value)]])
             state.values = np.concatenate([state.values, scores.value])
-            _save(question, state)
+            _save(brief, state)
         idle = 0 if len(chosen) else idle + 1
         chosen = _batch(state, kind, settings.batch, rng)
-        if question.evaluations is None:
+        if brief.evaluations is None:
             chosen = chosen[: total - len(state.values)]
     return None
 
 
-def _begun(question: Brief[BayesianSettings]) -> _Seen:
+def _begun(brief: Brief[BayesianSettings]) -> _Seen:
     """The encoding, and what other searches saw."""
-    orders = Orders(choose("orders of bayesian", question.settings.orders, list(Orders)))
-    tiles = Tiles(choose("tiles of bayesian", question.settings.tiles, list(Tiles)))
-    encoding = encoding_of(question.fabric, counting=question.counting, orders=orders, tiles=tiles)
-    loaded = [load_observations(name.strip()) for name in question.settings.transfer.split(",") if name.strip()]
+    orders = Orders(choose("orders of bayesian", brief.settings.orders, list(Orders)))
+    tiles = Tiles(choose("tiles of bayesian", brief.settings.tiles, list(Tiles)))
+    encoding = encoding_of(brief.fabric, counting=brief.counting, orders=orders, tiles=tiles)
+    loaded = [load_observations(name.strip()) for name in brief.settings.transfer.split(",") if name.strip()]
     elders = [each.on(encoding)[each.values.argsort(kind="stable")[:PARENTS]] for each in loaded]
     turns = [group[row] for row in range(PARENTS) for group in elders if row < len(group)]
     return _Seen(
@@ -184,9 +184,9 @@ def varied(parents: Numbers, count: int, rng: np.random.Generator) -> Numbers:
     return np.where(mixed, other, moved)
 
 
-def _save(question: Brief[BayesianSettings], state: _Seen) -> None:
-    if question.settings.save:
-        observations_of(state.encoding, state.points, state.values, question.merit.value).save(question.settings.save)
+def _save(brief: Brief[BayesianSettings], state: _Seen) -> None:
+    if brief.settings.save:
+        observations_of(state.encoding, state.points, state.values, brief.merit.value).save(brief.settings.save)
 
 
 def observations_of(encoding: Encoding, points: Numbers, values: Numbers, objective: str = "") -> Observations:

@@ -18,27 +18,27 @@ EVALUATIONS = 400_000
 """Mappings that the local search may look at: it ends in some seconds, mostly of itself."""
 
 CHANCE = 0
-"""Seed of what is drawn on the way: the answer of the exact search does not depend on that of the request."""
+"""Seed of what is drawn on the way: the answer of the exact search does not depend on that of the question."""
 
 
-def local_search(fabric: Fabric, request: Question) -> Callable[[Clock], tuple[Nest | None, int]]:
+def local_search(fabric: Fabric, question: Question) -> Callable[[Clock], tuple[Nest | None, int]]:
     """The best mapping that `quickflow` meets, when it is asked for, and how many it looked at; None for none.
 
     Args:
         fabric: what is mapped onto what.
-        request: what is minimised, and how words are counted.
+        question: what is minimised, and how words are counted.
     """
 
     def best(clock: Clock) -> tuple[Nest | None, int]:
-        question = Brief(
+        brief = Brief(
             fabric=fabric,
-            merit=request.merit,
-            counting=request.counting,
+            merit=question.merit,
+            counting=question.counting,
             settings=QuickFlowSettings(),
             rng=np.random.default_rng(CHANCE),
         )
         trace = Trace()
-        for _ in drive(STRATEGY, question, trace, evaluations=EVALUATIONS, clock=clock):
+        for _ in drive(STRATEGY, brief, trace, evaluations=EVALUATIONS, clock=clock):
             pass
         return trace.best, trace.evaluations
 

@@ -1,4 +1,4 @@
-"""Method `exact` on accelerators: the exact search, asked for one request, and for paddings of ragged dims."""
+"""Method `exact` on accelerators: the exact search, asked for one question, and for paddings of ragged dims."""
 
 from __future__ import annotations
 
@@ -32,39 +32,39 @@ SAMPLES = 2048
 """Random mappings that are drawn where the search met none in time."""
 
 
-def solve(request: Question) -> Found:
+def solve(question: Question) -> Found:
     """The best mapping, proved; at the time limit the best so far with the bound that is proved then.
 
     Raises:
         InfeasibleError: if no mapping is valid.
         LimitError: if none was found in time.
     """
-    return answered(request, _solved(searched(request)))
+    return answered(question, _solved(searched(question)))
 
 
-def _solved(request: Question) -> Found:
-    """The answer to a request of a machine whose wires cost nothing."""
+def _solved(question: Question) -> Found:
+    """The answer to a question of a machine whose wires cost nothing."""
     begun = time.monotonic()
-    found = _search(request, request.fabric, float("inf"))
-    best = None if found.nest is None else _found(request, found)
-    if request.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not request.clock.late:
-        best = _padded(request, best, begun)
-    if best is None and not request.clock.late:
-        raise no_mapping(request)
-    best = best or _by_chance(request, found)
+    found = _search(question, question.fabric, float("inf"))
+    best = None if found.nest is None else _found(question, found)
+    if question.tiles is TileRule.PADDED and (found.proved or found.nest is None) and not question.clock.late:
+        best = _padded(question, best, begun)
+    if best is None and not question.clock.late:
+        raise no_mapping(question)
+    best = best or _by_chance(question, found)
     if best is None:
         raise LimitError("no mapping was found in time; raise the time limit")
     return best
 
 
-def _by_chance(request: Question, ended: ExactAnswer) -> Found | None:
+def _by_chance(question: Question, ended: ExactAnswer) -> Found | None:
     """The best of some random mappings, where the time was over before the search met any; None if none is valid."""
-    batch = random_nests(request.fabric, SAMPLES, np.random.default_rng(CHANCE))
-    cost = evaluate_batch(batch, request.fabric, request.counting)
+    batch = random_nests(question.fabric, SAMPLES, np.random.default_rng(CHANCE))
+    cost = evaluate_batch(batch, question.fabric, question.counting)
     valid = np.flatnonzero(cost.valid)
     if not len(valid):
         return None
-    row = valid[cost.merit(request.merit)[valid].argmin()]
+    row = valid[cost.merit(question.merit)[valid].argmin()]
     return Found(
         mapping=batch.nest(int(row)),
         bound=ended.bound,
@@ -76,24 +76,24 @@ def _by_chance(request: Question, ended: ExactAnswer) -> Found | None:
     )
 
 
-def _search(request: Question, fabric: Fabric, below: float) -> ExactAnswer:
+def _search(question: Question, fabric: Fabric, below: float) -> ExactAnswer:
     """Mappings of a fabric that are better than a value."""
     begun = time.monotonic()
 
     def tell(text: str) -> None:
-        if request.progress is not None:
-            request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
+        if question.progress is not None:
+            question.progress(text, min(1.0, (time.monotonic() - begun) / question.time_limit))
 
     found = search_nest(
         fabric,
-        merit=request.merit,
-        counting=request.counting,
-        clock=request.clock,
+        merit=question.merit,
+        counting=question.counting,
+        clock=question.clock,
         progress=tell,
-        elsewhere=local_search(fabric, request),
+        elsewhere=local_search(fabric, question),
         below=below,
     )
-    return _confirmed(request, fabric, found) if request.confirm and _ended(found, below) else found
+    return _confirmed(question, fabric, found) if question.confirm and _ended(found, below) else found
 
 
 def _ended(found: ExactAnswer, below: float) -> bool:
@@ -101,7 +101,7 @@ def _ended(found: ExactAnswer, below: float) -> bool:
     return found.proved or found.bound >= below * (1 - SAME)
 
 
-def _confirmed(request: Question, fabric: Fabric, found: ExactAnswer) -> ExactAnswer:
+def _confirmed(question: Question, fabric: Fabric, found: ExactAnswer) -> ExactAnswer:
     """The same, after a second search for anything better, in which no label stands for another.
 
     It shares costs and bounds with the first; what it does without is the dominance between labels, the order of passes
@@ -112,9 +112,9 @@ def _confirmed(request: Question, fabric: Fabric, found: ExactAnswer) -> ExactAn
     """
     second = search_nest(
         fabric,
-        merit=request.merit,
-        counting=request.counting,
-        clock=request.clock,
+        merit=question.merit,
+        counting=question.counting,
+        clock=question.clock,
         below=found.value * (1 - SAME),
         dominance=False,
     )
@@ -127,7 +127,7 @@ def _confirmed(request: Question, fabric: Fabric, found: ExactAnswer) -> ExactAn
     return replace(found, reason=f"{found.reason}, {text}", evaluations=found.evaluations + second.evaluations)
 
 
-def _found(request: Question, found: ExactAnswer) -> Found | None:
+def _found(question: Question, found: ExactAnswer) -> Found | None:
     """What the search of perfect factors hands in."""
     if found.nest is None:
         return None
@@ -138,27 +138,27 @@ def _found(request: Question, found: ExactAnswer) -> Found | None:
         proved=found.proved,
         proof=f"search over labels, {len(found.passes)} passes: {found.reason}; {TRUST}",
         evaluations=found.evaluations,
-        late=request.clock.late and not found.proved,
+        late=question.clock.late and not found.proved,
         space=PERFECT,
         curve=found.curve,
     )
 
 
-def _padded(request: Question, best: Found | None, begun: float) -> Found | None:
+def _padded(question: Question, best: Found | None, begun: float) -> Found | None:
     """The best with paddings of ragged dims, too; each is searched for what is better than all before.
 
     A padding whose search the clock ends is in the answer, but not in the space that it is proved the best of.
     """
-    workload, looked = request.workload, []
-    for sizes in paddings(workload.extents, request.constraints):
-        fabric = replace(request, workload=workload.with_extents(**sizes)).fabric
+    workload, looked = question.workload, []
+    for sizes in paddings(workload.extents, question.constraints):
+        fabric = replace(question, workload=workload.with_extents(**sizes)).fabric
         value = float("inf") if best is None or best.claimed is None else float(best.claimed)
         passed = time.monotonic() - begun
-        found = _search(request, fabric, value)
+        found = _search(question, fabric, value)
         ended = _ended(found, value)
         before = 0 if best is None else best.evaluations
         evaluations = before + found.evaluations
-        better = _found(request, found)
+        better = _found(question, found)
         if better is not None:
             later = tuple(Improvement(before + p.evaluations, passed + p.seconds, p.value) for p in better.curve)
             curve = later if best is None else best.curve + later

@@ -23,13 +23,13 @@ class Conversation:
         StrategyError: if what it proposes with is no generator, or raises.
     """
 
-    def __init__(self, strategy: Strategy, question: Brief[Any]) -> None:
+    def __init__(self, strategy: Strategy, brief: Brief[Any]) -> None:
         self.proof: Exhausted | None = None
         """What it returned."""
-        self._fabric = question.fabric
+        self._fabric = brief.fabric
         self._empty = 0
         try:
-            proposals = strategy.propose(question)
+            proposals = strategy.propose(brief)
         except OptmapError:
             raise
         except Exception as error:

@@ -82,7 +82,7 @@ class Judged:
 
 def drive(
     strategy: Strategy,
-    question: Brief[Any],
+    brief: Brief[Any],
     trace: Trace,
     *,
     judge: Judge | None = None,
@@ -95,7 +95,7 @@ def drive(
 
     Args:
         strategy: what proposes.
-        question: what is asked.
+        brief: what is asked.
         trace: is written as the search goes on; at the end of the iterator it says why that was.
         judge: what tells the scores; None for `model`.
         evaluations: nests that may be judged; None for any number.
@@ -110,8 +110,8 @@ def drive(
         StrategyError: for a strategy or judge that does not keep to the protocol.
         InputError: for a journal of other mappings.
     """
-    bench = _Bench(judge or model(question.fabric, question.merit, question.counting), rows, journal)
-    talk = Conversation(strategy, question)
+    bench = _Bench(judge or model(brief.fabric, brief.merit, brief.counting), rows, journal)
+    talk = Conversation(strategy, brief)
     try:
         batch = talk.following(None)
         while batch is not None:
@@ -126,7 +126,7 @@ def drive(
                 room = len(batch) if evaluations is None else evaluations - trace.evaluations
                 judged = bench.judged(batch[start:], trace.evaluations, room)
                 _note(trace, judged, bench.seconds)
-                trace.cuts = question.tally.cuts
+                trace.cuts = brief.tally.cuts
                 parts.append(judged.scores)
                 start += len(judged.batch)
                 yield judged
@@ -137,7 +137,7 @@ def drive(
             raise
         trace.end = End.TIME  # in the middle of a proposal; what was judged before it counts
     finally:
-        trace.seconds, trace.cuts = bench.passed, question.tally.cuts
+        trace.seconds, trace.cuts = bench.passed, brief.tally.cuts
         talk.close()
 
 

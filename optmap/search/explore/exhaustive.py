@@ -21,13 +21,13 @@ class ExhaustiveSettings:
     limit: int = setting(4_000_000, "mappings; a larger mapspace is refused with its size")
 
 
-def propose(question: Brief[ExhaustiveSettings]) -> Proposals:
+def propose(brief: Brief[ExhaustiveSettings]) -> Proposals:
     """Every mapping, each once.
 
     Raises:
         InputError: for a mapspace beyond the limit, with its size.
     """
-    fabric, limit = question.fabric, question.settings.limit
+    fabric, limit = brief.fabric, brief.settings.limit
     space = Mapspace(fabric)
     size = space.size(limit)
     if size.mappings > limit or not size.exact:
@@ -36,7 +36,7 @@ def propose(question: Brief[ExhaustiveSettings]) -> Proposals:
             f"{fabric.workload.title} has {size.text} mappings with perfect factors on {fabric.machine.name}, the "
             f"limit is {limit:,}; use --method exact, which need not look at each{more}"
         )
-    question.tally.total = size.mappings
+    brief.tally.total = size.mappings
     yield from space.batches()
     return Exhausted(f"each of the {size.text} mappings with perfect factors was judged")
 

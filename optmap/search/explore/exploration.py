@@ -55,15 +55,15 @@ class Exploration(Iterator[Evaluated]):
 
     Args:
         strategy: what proposes.
-        request: what is asked, with the budget.
-        judge: of a mapping that the machine can run, what is minimised; None for the request's objective.
+        question: what is asked, with the budget.
+        judge: of a mapping that the machine can run, what is minimised; None for the question's objective.
     """
 
-    def __init__(self, strategy: Strategy, request: Question, judge: Objective | None = None) -> None:
-        self.request = request
+    def __init__(self, strategy: Strategy, question: Question, judge: Objective | None = None) -> None:
+        self.question = question
         """What is asked."""
-        self._question = brief_of(strategy, request)
-        self.trace = Trace(settings=values_of(self._question.settings))
+        self._brief = brief_of(strategy, question)
+        self.trace = Trace(settings=values_of(self._brief.settings))
         """What the search has done so far; of whole batches, some of which may not have been handed out yet."""
         self._strategy, self._judge = strategy, judge
         self._best: Evaluated | None = None
@@ -102,17 +102,17 @@ class Exploration(Iterator[Evaluated]):
 
     def _judged(self) -> Generator[Judged, None, None]:
         """Batches, one mapping each where the user judges."""
-        request, question, trace = self.request, self._question, self.trace
-        own = None if self._judge is None else judged_by(self._judge, request.fabric, request.counting)
-        journal = journal_of(request, question, judge="model" if own is None else "own")
+        question, brief, trace = self.question, self._brief, self.trace
+        own = None if self._judge is None else judged_by(self._judge, question.fabric, question.counting)
+        journal = journal_of(question, brief, judge="model" if own is None else "own")
         limits = {} if own is None else {"rows": 1}
         batches = drive(
             self._strategy,
-            question,
+            brief,
             trace,
             judge=own,
-            evaluations=request.evaluations,
-            clock=request.clock,
+            evaluations=question.evaluations,
+            clock=question.clock,
             journal=journal,
             **limits,
         )
@@ -136,7 +136,7 @@ class Exploration(Iterator[Evaluated]):
             energy_pj=float(scores.energy_pj[row]),
             cycles=float(scores.cycles[row]),
             seconds=seconds,
-            fabric=self.request.fabric,
+            fabric=self.question.fabric,
             batch=judged.batch,
             row=row,
         )

@@ -88,11 +88,11 @@ def _loops(batch: NestBatch) -> tuple[np.ndarray, ...]:
     return batch.x, batch.y, batch.temporal, ranked
 
 
-def propose(question: Brief[RandomSettings]) -> Proposals:
+def propose(brief: Brief[RandomSettings]) -> Proposals:
     """Random mappings, until patience ends: no mapping is judged beyond that."""
-    patience = _Patience(settings=question.settings)
+    patience = _Patience(settings=brief.settings)
     while True:
-        drawn, start = random_nests(question.fabric, BATCH, question.rng), 0
+        drawn, start = random_nests(brief.fabric, BATCH, brief.rng), 0
         while start < BATCH:
             if not patience.left:
                 return None

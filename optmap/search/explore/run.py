@@ -1,4 +1,4 @@
-"""From a request to the best mapping that a strategy proposes."""
+"""From a question to the best mapping that a strategy proposes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLOATS = Fraction(1, 10**12)
 """Relative distance within which the batched evaluator's numbers are the exact ones: a proof is one up to that."""
 
 
-def run(strategy: Strategy, request: Question) -> Found:
+def run(strategy: Strategy, question: Question) -> Found:
     """Explore, and hand in the best.
 
     Raises:
@@ -36,82 +36,82 @@ def run(strategy: Strategy, request: Question) -> Found:
         LimitError: if none was met within the budget, or before the strategy gave up.
         StrategyError: for a strategy that does not keep to the protocol.
     """
-    question = brief_of(strategy, request)
-    journal = journal_of(request, question, judge="model")
-    trace, begun = Trace(settings=values_of(question.settings)), time.monotonic()
-    judged = drive(strategy, question, trace, evaluations=request.evaluations, clock=request.clock, journal=journal)
+    brief = brief_of(strategy, question)
+    journal = journal_of(question, brief, judge="model")
+    trace, begun = Trace(settings=values_of(brief.settings)), time.monotonic()
+    judged = drive(strategy, brief, trace, evaluations=question.evaluations, clock=question.clock, journal=journal)
     with journal or nullcontext():
         for _ in judged:
-            if request.progress is not None:
-                _tell(request.progress, request, trace, question, time.monotonic() - begun)
-    return answered(request, _found(request, strategy, trace))
+            if question.progress is not None:
+                _tell(question.progress, question, trace, brief, time.monotonic() - begun)
+    return answered(question, _found(question, strategy, trace))
 
 
-def brief_of(strategy: Strategy, request: Question) -> Brief[Any]:
+def brief_of(strategy: Strategy, question: Question) -> Brief[Any]:
     """What a strategy is asked; raises InputError for a setting that it has not."""
-    free = searched(request)
+    free = searched(question)
     return Brief(
         fabric=free.fabric,
         merit=free.merit,
         counting=free.counting,
-        settings=settings_of(strategy.settings, request.settings, request.method),
-        rng=np.random.default_rng(request.seed),
-        evaluations=request.evaluations,
+        settings=settings_of(strategy.settings, question.settings, question.method),
+        rng=np.random.default_rng(question.seed),
+        evaluations=question.evaluations,
     )
 
 
-def journal_of(request: Question, question: Brief[Any], *, judge: str) -> Journal | None:
+def journal_of(question: Question, brief: Brief[Any], *, judge: str) -> Journal | None:
     """The journal of a search, if there is to be one.
 
     Args:
-        request: what is asked.
-        question: the same, as the strategy is asked it.
+        question: what is asked.
+        brief: the same, as the strategy is asked it.
         judge: `model`, or `own` for a function of the user's, which a file cannot tell apart.
 
     Raises:
         InputError: for a file that is no journal of this search.
     """
-    if request.journal is None:
+    if question.journal is None:
         return None
-    fabric = request.fabric
+    fabric = question.fabric
     workload = {key: own for key, own in workload_document(fabric.workload).items() if key not in ("name", "count")}
     machine = {key: own for key, own in machine_document(fabric.machine).items() if key != "name"}
     search: dict[str, object] = {
         "workload": fingerprint(workload),
         "machine": fingerprint(machine),
-        "method": request.method,
-        "objective": request.merit.value,
-        "counting": request.counting.name,
+        "method": question.method,
+        "objective": question.merit.value,
+        "counting": question.counting.name,
         "judge": judge,
-        "seed": request.seed,
-        "settings": values_of(question.settings),
-        **({"constraints": request.constraints.text} if request.constraints else {}),
+        "seed": question.seed,
+        "settings": values_of(brief.settings),
+        **({"constraints": question.constraints.text} if question.constraints else {}),
     }
-    return Journal(request.journal, search)
+    return Journal(question.journal, search)
 
 
 def _tell(
     progress: Callable[[str, float], None],
-    request: Question,
+    question: Question,
     trace: Trace,
-    question: Brief[Any],
+    brief: Brief[Any],
     passed: float,
 ) -> None:
     """Progress, as the share of what ends first."""
-    total = question.tally.total
-    shares = [trace.evaluations / most for most in (request.evaluations, total) if most]
+    total = brief.tally.total
+    shares = [trace.evaluations / most for most in (question.evaluations, total) if most]
     of = "" if total is None else f" of {total:,}"
     done = f"{trace.evaluations:,}{of} mappings, best {trace.value:.4g}"
-    progress(done, min(1.0, max(passed / request.time_limit, *shares, 0.0)))
+    progress(done, min(1.0, max(passed / question.time_limit, *shares, 0.0)))
 
 
-def _found(request: Question, strategy: Strategy, trace: Trace) -> Found:
+def _found(question: Question, strategy: Strategy, trace: Trace) -> Found:
     if trace.best is None:
         text = f"{several(trace.evaluations, 'mapping was', 'mappings were')} looked at, none of them valid"
         if trace.proof is not None:
             raise InfeasibleError(f"no mapping is valid: {trace.proof.text}")
         if trace.end is End.STRATEGY:
-            raise LimitError(f"method {request.method} gave up: {text}; --method exact says whether there is one")
+            raise LimitError(f"method {question.method} gave up: {text}; --method exact says whether there is one")
         raise LimitError(f"{text}; raise the time limit or the number of evaluations")
     return Found(
         mapping=trace.best,

@@ -39,11 +39,11 @@ WHOLE = 0.7
 """Share of the time limit for tiles that are all alike, before pieces and corners are looked at."""
 
 
-def solve(request: Question, *, streams: bool = True) -> Found:
+def solve(question: Question, *, streams: bool = True) -> Found:
     """The best tiling of one memory; which one of several alike is met first does not depend on names and order.
 
     Args:
-        request: a machine of one level.
+        question: a machine of one level.
         streams: whether tensors may be streamed through a tile (not in IOOpt).
 
     Raises:
@@ -51,62 +51,62 @@ def solve(request: Question, *, streams: bool = True) -> Found:
         InfeasibleError: if nothing fits.
         CheckError: if the search and the recount disagree.
     """
-    workload, machine = in_common_order(request.workload), request.machine
+    workload, machine = in_common_order(question.workload), question.machine
     groups = capacity_groups(workload, machine.levels[0])
-    cuts = streams and len(groups) == 1 and request.tiles is TileRule.ANY
-    clock, whole = (Clock.after(share * request.time_limit) for share in (1, WHOLE if cuts else 1))
+    cuts = streams and len(groups) == 1 and question.tiles is TileRule.ANY
+    clock, whole = (Clock.after(share * question.time_limit) for share in (1, WHOLE if cuts else 1))
     tiling = best_tiling(
         workload,
         [(group.words, group.tensors) for group in groups],
-        weights_of(request),
+        weights_of(question),
         streams=streams,
-        divisors=request.tiles is TileRule.DIVISORS,
+        divisors=question.tiles is TileRule.DIVISORS,
         clock=whole,
     )
     late = whole.late
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
-    chosen = tiling, held_of(workload, tiling), mapping_of(request, tiling)
+    chosen = tiling, held_of(workload, tiling), mapping_of(question, tiling)
     if cuts:
-        chosen = _cut(request, workload, groups[0].words, tiling, clock) or chosen
-    return _found(request, *chosen, late=late or clock.late)
+        chosen = _cut(question, workload, groups[0].words, tiling, clock) or chosen
+    return _found(question, *chosen, late=late or clock.late)
 
 
-def weights_of(request: Question) -> list[float]:
+def weights_of(question: Question) -> list[float]:
     """Objective weight per tensor, output first."""
-    return [2.0 if request.objective.stores else 1.0, *[1.0] * len(request.workload.inputs)]
+    return [2.0 if question.objective.stores else 1.0, *[1.0] * len(question.workload.inputs)]
 
 
 def _cut(
-    request: Question, workload: Workload, words: int, plain: Tiling, clock: Clock
+    question: Question, workload: Workload, words: int, plain: Tiling, clock: Clock
 ) -> tuple[Tiling, Held, Mapping] | None:
     """A tiling in pieces, or with corners left out, that is better than tiles that are all alike; None without one.
 
     Args:
-        request: gives machine and objective.
+        question: gives machine and objective.
         workload: its workload, in the order of the tiling.
         words: of the memory.
         plain: the tiling of everything.
         clock: when to stop looking.
     """
-    weights = weights_of(request)
+    weights = weights_of(question)
     parts = best_in_pieces(workload, words, weights, plain, clock=clock)
     cornered = best_cornered(workload, words, weights, plain, clock=clock)
     best = plain.value if cornered is None else cornered.tiling.value
     if parts is not None and value_of(parts) < best:
-        return _in_pieces(parts, request)
+        return _in_pieces(parts, question)
     if cornered is None:
         return None
-    held = held_of(workload, cornered.tiling, corner_of(cornered, request))
-    return cornered.tiling, held, mapping_of(request, cornered.tiling)
+    held = held_of(workload, cornered.tiling, corner_of(cornered, question))
+    return cornered.tiling, held, mapping_of(question, cornered.tiling)
 
 
-def _in_pieces(parts: Sequence[TiledPiece], request: Question) -> tuple[Tiling, Held, Mapping]:
+def _in_pieces(parts: Sequence[TiledPiece], question: Question) -> tuple[Tiling, Held, Mapping]:
     """The first tiling with the loads of all, what is held, and the mapping of the first piece."""
     pieces = [
         Piece(
             of=part.of,
-            mapping=mapping_of(request, part.tiling),
+            mapping=mapping_of(question, part.tiling),
             held=held_of(part.workload, part.tiling),
         )
         for part in parts
@@ -116,10 +116,10 @@ def _in_pieces(parts: Sequence[TiledPiece], request: Question) -> tuple[Tiling, 
     return tiling, replace(first.held, of=first.of, pieces=tuple(others)), first.mapping
 
 
-def _found(request: Question, tiling: Tiling, held: Held, mapping: Mapping, *, late: bool) -> Found:
+def _found(question: Question, tiling: Tiling, held: Held, mapping: Mapping, *, late: bool) -> Found:
     """The tiling with its claims in the unit of the objective, and what is proved of it."""
-    workload, machine, objective = request.workload, request.machine, request.objective
-    held.check(workload, machine, mapping, request.capacity)
+    workload, machine, objective = question.workload, question.machine, question.objective
+    held.check(workload, machine, mapping, question.capacity)
     rows = held_traffic(workload, mapping, held, machine.boundaries[0])
     (moved,) = objective.words(rows, machine).values()
     least = compulsory(workload, objective)
@@ -138,27 +138,27 @@ def _found(request: Question, tiling: Tiling, held: Held, mapping: Mapping, *, l
         relaxation=_lower_estimate(mapping, value(moved if best else least), best=best),
         point=PointKind.GLOBAL_OPTIMUM if best else PointKind.FEASIBLE,
         late=late,
-        notes=(*_notes(request, held, mapping, best=best), *([LATE] if late and not best else [])),
-        space=_space(request, held),
+        notes=(*_notes(question, held, mapping, best=best), *([LATE] if late and not best else [])),
+        space=_space(question, held),
     )
 
 
-def mapping_of(request: Question, tiling: Tiling) -> Mapping:
+def mapping_of(question: Question, tiling: Tiling) -> Mapping:
     """The tile and loop order of a tiling as a mapping of a one-level machine, dims as they are given.
 
     Args:
-        request: gives dims and machine.
+        question: gives dims and machine.
         tiling: of its workload, or of a part of it.
     """
-    workload, name = request.workload, request.machine.levels[0].name
+    workload, name = question.workload, question.machine.levels[0].name
     permutation = permutation_of(tiling.flow, workload, tiling.units)
     tile = {d: tiling.tile[d] for d in workload.dims}
     return Mapping(levels=(LevelMapping(level=name, tile=tile, permutation=permutation, spatial={}),))
 
 
-def corner_of(cornered: Cornered, request: Question) -> Corner:
+def corner_of(cornered: Cornered, question: Question) -> Corner:
     """What the tiles of a tiling leave out."""
-    mapping = mapping_of(request, cornered.rest)
+    mapping = mapping_of(question, cornered.rest)
     return Corner(sizes=cornered.sizes, mapping=mapping, held=held_of(cornered.corners, cornered.rest))
 
 
@@ -177,8 +177,8 @@ def held_of(workload: Workload, tiling: Tiling, corner: Corner | None = None) ->
     )
 
 
-def _space(request: Question, held: Held) -> str:
-    tiles = "tiles that divide the extents" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
+def _space(question: Question, held: Held) -> str:
+    tiles = "tiles that divide the extents" if question.tiles is TileRule.DIVISORS else "whole tiles of any size"
     return (
         f"{tiles}, any loop order, a reuse position per tensor (kept over more loops than the order alone allows, "
         "where it fits), tensors streamed through a tile"
@@ -203,13 +203,13 @@ def _lower_estimate(mapping: Mapping, bound: float, *, best: bool) -> Relaxation
     )
 
 
-def _notes(request: Question, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:
-    objective = request.objective
+def _notes(question: Question, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:
+    objective = question.objective
     what = objective.counts if objective.stores else f"{objective.counts} only, an output counts once per visit"
     notes = [f"the cost counts {what}"]
     if held.pieces:
         return (*notes, held.pieces_text(mapping))
-    positions = ", ".join(f"{name} {held.positions[name]}" for name in access_names(request.workload))
+    positions = ", ".join(f"{name} {held.positions[name]}" for name in access_names(question.workload))
     notes.append(f"reuse position per tensor (1 is the innermost loop, 0 keeps nothing between tiles): {positions}")
     for name, dims in held.streams.items():
         notes.append(f"{name} passes through its tile one iteration of {', '.join(dims)} at a time")

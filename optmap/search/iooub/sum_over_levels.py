@@ -38,25 +38,25 @@ ROUNDS = 8
 """Rounds over all levels at most, per start."""
 
 
-def solve(request: Question) -> Found:
+def solve(question: Question) -> Found:
     """The mapping with the least sum of cycles over the levels that the descent finds.
 
     Raises:
         InfeasibleError: if nothing fits.
         CheckError: if the sum is below its bound.
     """
-    begun, clock = time.monotonic(), Clock.after(request.time_limit)
-    setting = setting_of(request)
+    begun, clock = time.monotonic(), Clock.after(question.time_limit)
+    setting = setting_of(question)
     refuse_conflict(setting)
     relaxation = relax(setting, clock=clock, negligible=0.0)
-    descent = SumDescent(setting, divisors=request.tiles is TileRule.DIVISORS, clock=clock)
+    descent = SumDescent(setting, divisors=question.tiles is TileRule.DIVISORS, clock=clock)
     best: tuple[float, IntArray] | None = None
     for start in _starts(setting, relaxation, descent):
         found = descent.run(start)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
-        if request.progress is not None:
-            request.progress("descent on the sum", min(1.0, (time.monotonic() - begun) / request.time_limit))
+        if question.progress is not None:
+            question.progress("descent on the sum", min(1.0, (time.monotonic() - begun) / question.time_limit))
         if clock.late:
             break
     if best is None:
@@ -65,7 +65,7 @@ def solve(request: Question) -> Found:
     cost = sum(point.costs)
     report = _relaxation(setting, relaxation, cost)
     return found_chain(
-        request,
+        question,
         setting,
         point,
         report,

@@ -42,14 +42,14 @@ ROOM = 1e-6
 """Relative room for tiles that a solver left at the edge of a capacity once they are parameters."""
 
 
-def solve(request: Question) -> Found:
-    """Solve a request by MOpt's Algorithm 1 (section 8).
+def solve(question: Question) -> Found:
+    """Solve a question by MOpt's Algorithm 1 (section 8).
 
     Raises:
         InfeasibleError: if nothing fits.
         LimitError: if the time runs out before the first class is solved.
     """
-    return answer(request, RECIPE, _hunt, _integers)
+    return answer(question, RECIPE, _hunt, _integers)
 
 
 def _hunt(setting: Setting, state: Hunt) -> TileCandidate:

@@ -49,7 +49,7 @@ WHOLE = 1e-6
 """How far below a whole number a solver's size still counts as that number."""
 
 
-def solve(request: Question) -> Found:
+def solve(question: Question) -> Found:
     """Solve a dense two-dimensional convolution as MOpt's published code does.
 
     Raises:
@@ -57,7 +57,7 @@ def solve(request: Question) -> Found:
         LimitError: if the time runs out before the first combination is solved.
         SolverUnavailableError: without Ipopt.
     """
-    return answer(request, RECIPE, _hunt, _integers)
+    return answer(question, RECIPE, _hunt, _integers)
 
 
 def roles_of(workload: Workload) -> ConvolutionDims:

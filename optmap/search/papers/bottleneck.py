@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from optmap.search.question import Question
 
 
-def _sum_over_levels(request: Question) -> Found:
+def _sum_over_levels(question: Question) -> Found:
     from optmap.search.iooub.sum_over_levels import solve
 
-    return solve(request)
+    return solve(question)
 
 
-def _mopt(request: Question) -> Found:
+def _mopt(question: Question) -> Found:
     from optmap.search.papers.mopt import solve
 
-    return solve(request)
+    return solve(question)
 
 
 SUM_OVER_LEVELS = Route(

@@ -84,7 +84,7 @@ class Recipe:
 
 
 def answer(
-    request: Question,
+    question: Question,
     recipe: Recipe,
     hunt: Callable[[Setting, Hunt], TileCandidate],
     integers: Callable[[Setting, TileCandidate], tuple[IntegerPoint, tuple[str, ...]]],
@@ -92,7 +92,7 @@ def answer(
     """Run a paper's method and report its mapping beside the certified bound.
 
     Args:
-        request: what was asked.
+        question: what was asked.
         recipe: what the method says about itself.
         hunt: finds the tiles; counts its programs in the `Hunt`.
         integers: makes whole tiles of them; also returns notes.
@@ -101,19 +101,19 @@ def answer(
         InfeasibleError: if nothing fits.
         LimitError: if the time runs out before there is an answer.
     """
-    setting = setting_of(request)
-    state = Hunt(clock=Clock.after(request.time_limit))
-    if request.progress is not None:
-        request.progress(recipe.name, 0.0)
+    setting = setting_of(question)
+    state = Hunt(clock=Clock.after(question.time_limit))
+    if question.progress is not None:
+        question.progress(recipe.name, 0.0)
     found = hunt(setting, state)
     point, notes = integers(setting, found)
     certified = relax(setting, clock=state.clock)
     optimum = (
-        f"program optimum (local): {number(max(found.costs))} {request.objective.unit(request.machine)}, no bound: "
+        f"program optimum (local): {number(max(found.costs))} {question.objective.unit(question.machine)}, no bound: "
         f"{recipe.formulation} ({recipe.solver}, one start each, {several(state.programs, 'program')})"
     )
     return found_chain(
-        request,
+        question,
         setting,
         point,
         relaxation_report(setting, certified, attained=point.value),

@@ -171,34 +171,34 @@ def fits(workload: Workload, groups: Sequence[CapacityGroup], tile: dict[str, in
     )
 
 
-def solve(request: Question) -> Found:
+def solve(question: Question) -> Found:
     """The best output-stationary tile of a machine of one level, unified or with partitions.
 
     Raises:
         InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
         InfeasibleError: if nothing fits.
     """
-    best = best_stationary(request.workload, request.machine.levels[0], divisors=request.tiles is TileRule.DIVISORS)
-    return _found(request, best, best)
+    best = best_stationary(question.workload, question.machine.levels[0], divisors=question.tiles is TileRule.DIVISORS)
+    return _found(question, best, best)
 
 
-def solve_greedy(request: Question) -> Found:
+def solve_greedy(question: Question) -> Found:
     """The tile of the greedy tiler, beside the proved best one of the same kind.
 
     Raises:
         InputError: if the machine has no place for a tensor, or extents are too large to prove a best.
         InfeasibleError: if nothing fits.
     """
-    divisors = request.tiles is TileRule.DIVISORS
-    best = best_stationary(request.workload, request.machine.levels[0], divisors=divisors)
-    grown = greedy_stationary(request.workload, request.machine.levels[0], divisors=divisors)
+    divisors = question.tiles is TileRule.DIVISORS
+    best = best_stationary(question.workload, question.machine.levels[0], divisors=divisors)
+    grown = greedy_stationary(question.workload, question.machine.levels[0], divisors=divisors)
     note = f"the tile was grown step by step; it brings in {grown.input_words:,} words of inputs, the best tile "
-    return _found(request, grown, best, note + f"{best.input_words:,}")
+    return _found(question, grown, best, note + f"{best.input_words:,}")
 
 
-def _found(request: Question, tiling: StationaryTiling, best: StationaryTiling, *notes: str) -> Found:
+def _found(question: Question, tiling: StationaryTiling, best: StationaryTiling, *notes: str) -> Found:
     """A tiling as an answer, with what the best tiling proves."""
-    workload, machine, objective = request.workload, request.machine, request.objective
+    workload, machine, objective = question.workload, question.machine, question.objective
     (level,) = machine.levels
     # The search compares input words; the output's are the same for every tile if no two dims share a subscript.
     proves = all(len(axis.terms) <= 1 for axis in workload.output.axes)
@@ -225,7 +225,7 @@ def _found(request: Question, tiling: StationaryTiling, best: StationaryTiling, 
         space=(
             "output-stationary tiles: partial sums stay until they are complete, every tile brings in its part of the "
             "inputs; "
-            + ("tiles that divide the extents" if request.tiles is TileRule.DIVISORS else "whole tiles of any size")
+            + ("tiles that divide the extents" if question.tiles is TileRule.DIVISORS else "whole tiles of any size")
         ),
     )
 

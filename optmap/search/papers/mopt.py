@@ -27,36 +27,36 @@ CROSS_CHECK_TOLERANCE = 1e-5
 """Relative distance at which two solvers contradict each other."""
 
 
-def solve(request: Question) -> Found:
+def solve(question: Question) -> Found:
     """The mapping with the least bottleneck, and the proved relaxation.
 
     Raises:
         InfeasibleError: if nothing fits, with the smallest fix.
         CheckError: if another solver contradicts the relaxation.
     """
-    begun, clock = time.monotonic(), Clock.after(request.time_limit)
+    begun, clock = time.monotonic(), Clock.after(question.time_limit)
 
     def tell(text: str) -> None:
-        if request.progress is not None:
-            request.progress(text, min(1.0, (time.monotonic() - begun) / request.time_limit))
+        if question.progress is not None:
+            question.progress(text, min(1.0, (time.monotonic() - begun) / question.time_limit))
 
-    setting = setting_of(request)
+    setting = setting_of(question)
     refuse_conflict(setting)
     tell("relaxation over all loop orders")
     relaxation = relax(setting, clock=clock)
-    if request.integers is IntegerRule.FLOOR:
+    if question.integers is IntegerRule.FLOOR:
         from optmap.search.whole.floor import floor_and_balance
 
         point, bound, late = floor_and_balance(setting, relaxation.best), relaxation.bound, False
     else:
-        divisors = request.tiles is TileRule.DIVISORS
+        divisors = question.tiles is TileRule.DIVISORS
         found = integer_search(setting, relaxation, divisors=divisors, clock=clock, progress=tell)
         point, bound, late = found.point, found.bound, found.stop.cut_short
-    return handed_in(request, setting, relaxation, point, bound=bound, late=late)
+    return handed_in(question, setting, relaxation, point, bound=bound, late=late)
 
 
 def handed_in(
-    request: Question,
+    question: Question,
     setting: Setting,
     relaxation: RelaxationResult,
     point: IntegerPoint,
@@ -67,7 +67,7 @@ def handed_in(
     """Whole tiles below which a relaxation was solved.
 
     Args:
-        request: what was asked.
+        question: what was asked.
         setting: the setting that was searched.
         relaxation: its relaxation.
         point: the integer point found.
@@ -78,7 +78,7 @@ def handed_in(
         CheckError: if another solver contradicts the relaxation.
     """
     return found_chain(
-        request,
+        question,
         setting,
         point,
         relaxation_report(setting, relaxation, attained=point.value),

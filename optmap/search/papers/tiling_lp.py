@@ -18,7 +18,7 @@ VERTICES = 64
 """Bases of the LP that are visited."""
 
 
-def solve(request: Question) -> Found:
+def solve(question: Question) -> Found:
     """Round every optimal vertex of the tiling LP, and keep the cheapest tile that fits.
 
     The LP lets every tensor alone fill the memory and knows no halo: it is optimal up to a constant, and
@@ -28,15 +28,15 @@ def solve(request: Question) -> Found:
     Raises:
         InfeasibleError: if not even one iteration fits.
     """
-    workload, level = request.workload, request.machine.levels[0]
+    workload, level = question.workload, question.machine.levels[0]
     words = level.words(workload.word_bits)
     found: list[tuple[float, Mapping]] = []
-    clock = Clock.after(request.time_limit)
+    clock = Clock.after(question.time_limit)
     for tile in lp_tiles(workload, words, limit=VERTICES):
         whole = round_tile(workload, tile, capacity_words=words)
         order = best_permutation(workload, whole)
         mapping = Mapping(levels=(LevelMapping(level=level.name, tile=whole, permutation=order, spatial={}),))
-        cost = cost_of(request, mapping)
+        cost = cost_of(question, mapping)
         if cost is not None:
             found.append((cost, mapping))
         if found and clock.late:

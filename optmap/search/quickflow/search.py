@@ -87,28 +87,26 @@ class Round:
     flips: bool
 
 
-def weight_of(question: Brief[QuickFlowSettings]) -> Weight:
+def weight_of(brief: Brief[QuickFlowSettings]) -> Weight:
     """What spared accesses are worth to a merit."""
-    if question.settings.accesses:
+    if brief.settings.accesses:
         return Weight.ACCESSES
-    return Weight.ENERGY if question.merit in (Merit.EDP, Merit.ENERGY) else Weight.TIME
+    return Weight.ENERGY if brief.merit in (Merit.EDP, Merit.ENERGY) else Weight.TIME
 
 
 class Search:
     """The state of one search."""
 
-    def __init__(self, question: Brief[QuickFlowSettings]) -> None:
-        self.question = question
-        self.places = Places(question.fabric, question.counting)
-        self.moves = AdjacentMoves(self.places, question.tally)
-        self.shot = OneShot(
-            question.fabric, question.counting, self.places.orderable, question.tally, weight_of(question)
-        )
+    def __init__(self, brief: Brief[QuickFlowSettings]) -> None:
+        self.brief = brief
+        self.places = Places(brief.fabric, brief.counting)
+        self.moves = AdjacentMoves(self.places, brief.tally)
+        self.shot = OneShot(brief.fabric, brief.counting, self.places.orderable, brief.tally, weight_of(brief))
         self.seen: set[int] = set()
 
     def rounds(self) -> list[Round]:
         """Spatial, memory, all."""
-        settings, spatial = self.question.settings, self.places.spatial()
+        settings, spatial = self.brief.settings, self.places.spatial()
         outermost = np.arange(self.places.count) == self.places.outermost
         common = {"chained": settings.chained, "eager": settings.eager, "flips": settings.bypass}
         return [
@@ -126,7 +124,7 @@ class Search:
 
     def run(self) -> Proposals:
         """From the first mapping to a local optimum of the last round."""
-        first = start(self.moves, self.question.rng)
+        first = start(self.moves, self.brief.rng)
         if not len(first):
             return None
         self.seen.update(first.keys.tolist())
@@ -137,7 +135,7 @@ class Search:
 
     def judged(self, who: Allocations) -> Generator[NestBatch, Scores, Reached]:
         """Orders in one shot, then what the mappings are worth."""
-        shape = (len(who), len(self.question.fabric.memories), KINDS, len(self.question.fabric.dims))
+        shape = (len(who), len(self.brief.fabric.memories), KINDS, len(self.brief.fabric.dims))
         trips = who.trips.reshape(shape)
         scores = yield NestBatch(
             x=trips[:, :, 0],
@@ -147,14 +145,14 @@ class Search:
             keeps=who.keeps,
         )
         worth = scores.value
-        if self.question.settings.utilisation and self.question.merit in TIMED:
-            worth = worth * (self.question.fabric.units / trips[:, :, :2].prod(axis=(1, 2, 3)))
+        if self.brief.settings.utilisation and self.brief.merit in TIMED:
+            worth = worth * (self.brief.fabric.units / trips[:, :, :2].prod(axis=(1, 2, 3)))
         return Reached(who=who, worth=worth)
 
     def climb(self, now: Reached, round_: Round) -> Generator[NestBatch, Scores, Reached]:
         """Greedy steps, and the beam where none improves, until that does not either."""
         table = self.moves.table(round_.open_, several=round_.several)
-        settings = self.question.settings
+        settings = self.brief.settings
         while True:
             reached = yield from self.around(now, round_, table, now.worth[0])
             best = reached.best(1)
@@ -193,9 +191,9 @@ class Search:
         return together(found)
 
 
-def propose(question: Brief[QuickFlowSettings]) -> Proposals:
+def propose(brief: Brief[QuickFlowSettings]) -> Proposals:
     """The three rounds."""
-    return (yield from Search(question).run())
+    return (yield from Search(brief).run())
 
 
 STRATEGY = Strategy(propose=propose, settings=QuickFlowSettings)

@@ -260,19 +260,19 @@ class Setting(Concise):
         return sum(self.rooms(tile, order, level))
 
 
-def setting_of(request: Question) -> Setting:
-    """The setting of a request, refused if nothing fits whatever the constraints.
+def setting_of(question: Question) -> Setting:
+    """The setting of a question, refused if nothing fits whatever the constraints.
 
     Raises:
         InputError: for `=` with a dim in two subscripts of the output.
         InfeasibleError: if not even the smallest tile fits.
     """
-    check_output(request.workload)
-    refuse_small(request)
-    return _setting(request)
+    check_output(question.workload)
+    refuse_small(question)
+    return _setting(question)
 
 
-def refuse_small(request: Question) -> None:
+def refuse_small(question: Question) -> None:
     """Refuse what fits no mapping, whatever the constraints, before anything is searched.
 
     Where time is predicted a cache keeps what fits of a tile that does not, which is an iteration at least; tiles
@@ -282,21 +282,21 @@ def refuse_small(request: Question) -> None:
         InputError: for an inclusive level that holds fewer words than one inside it.
         InfeasibleError: naming the level, what is missing and what would fit.
     """
-    if request.objective.timed:
-        levels = tuple(replace(level, microkernel=None) for level in request.machine.levels)
-        request = replace(request, machine=replace(request.machine, levels=levels))
-    replace(_setting(request), constraints=NO_CONSTRAINTS).check_capacities()
+    if question.objective.timed:
+        levels = tuple(replace(level, microkernel=None) for level in question.machine.levels)
+        question = replace(question, machine=replace(question.machine, levels=levels))
+    replace(_setting(question), constraints=NO_CONSTRAINTS).check_capacities()
 
 
-def _setting(request: Question) -> Setting:
-    """The setting of a request."""
-    orders = ORDERS_PER_SECOND * request.time_limit / len(request.machine.levels)
+def _setting(question: Question) -> Setting:
+    """The setting of a question."""
+    orders = ORDERS_PER_SECOND * question.time_limit / len(question.machine.levels)
     return Setting(
-        workload=request.workload,
-        machine=request.machine,
-        rule=request.capacity,
-        cores=request.cores,
-        constraints=request.constraints,
-        solver=relaxation_solver(request.solver),
+        workload=question.workload,
+        machine=question.machine,
+        rule=question.capacity,
+        cores=question.cores,
+        constraints=question.constraints,
+        solver=relaxation_solver(question.solver),
         most=max(LEAST_ORDERS, int(min(MOST_ORDERS, orders))),
     )

@@ -36,10 +36,10 @@ class _Front:
 class _SunstoneSearch:
     """The state of one search."""
 
-    def __init__(self, question: Brief[SunstoneSettings]) -> None:
-        self.question = question
-        self.settings = question.settings
-        self.step = Step(question)
+    def __init__(self, brief: Brief[SunstoneSettings]) -> None:
+        self.brief = brief
+        self.settings = brief.settings
+        self.step = Step(brief)
         self.best = float("inf")
 
     def run(self) -> Generator[NestBatch, Scores, None]:
@@ -72,16 +72,16 @@ class _SunstoneSearch:
         if not self.settings.alpha_beta:
             return np.ones(len(least), bool)
         found: Booleans = least < self.best
-        self.question.tally.add("alpha-beta", seen=len(least), cut=int((~found).sum()))
+        self.brief.tally.add("alpha-beta", seen=len(least), cut=int((~found).sum()))
         return found
 
     def _front(self, batch: NestBatch, parts: Sequence[Continued], memory: int) -> _Front:
         inwards = self.step.inwards
         own, estimate = optimistic(
             batch,
-            self.question.fabric,
-            self.question.merit,
-            self.question.counting,
+            self.brief.fabric,
+            self.brief.merit,
+            self.brief.counting,
             memory=memory,
             inwards=inwards,
             settled=self.step.settled(memory),
@@ -99,7 +99,7 @@ class _SunstoneSearch:
         front = front[np.argsort(front.estimate, kind="stable")]
         kept = front[:width] if width else front
         if width:
-            self.question.tally.add("width", seen=len(front.batch), cut=len(front.batch) - len(kept.batch))
+            self.brief.tally.add("width", seen=len(front.batch), cut=len(front.batch) - len(kept.batch))
         return kept
 
 
@@ -111,15 +111,15 @@ def _together(first: _Front, second: _Front) -> _Front:
     )
 
 
-def propose(question: Brief[SunstoneSettings]) -> Proposals:
+def propose(brief: Brief[SunstoneSettings]) -> Proposals:
     """The mappings that Sunstone looks at, partial ones completed; ends by itself.
 
     Where none is valid the demand on the use of meshes gives way, and the search is repeated without it.
     """
-    search = _SunstoneSearch(question)
+    search = _SunstoneSearch(brief)
     yield from search.run()
-    if search.best == float("inf") and question.settings.utilisation > 0:
-        yield from _SunstoneSearch(replace(question, settings=replace(question.settings, utilisation=0.0))).run()
+    if search.best == float("inf") and brief.settings.utilisation > 0:
+        yield from _SunstoneSearch(replace(brief, settings=replace(brief.settings, utilisation=0.0))).run()
     return None
 
 

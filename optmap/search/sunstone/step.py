@@ -58,9 +58,9 @@ class _Situation:
 class Step:
     """Continues partial mappings by one memory; remembers what it chose for the same situation."""
 
-    def __init__(self, question: Brief[SunstoneSettings]) -> None:
-        self.fabric, self.fitting = question.fabric, Fitting(question.fabric, question.counting.room)
-        self.settings, self.tally = question.settings, question.tally
+    def __init__(self, brief: Brief[SunstoneSettings]) -> None:
+        self.fabric, self.fitting = brief.fabric, Fitting(brief.fabric, brief.counting.room)
+        self.settings, self.tally = brief.settings, brief.tally
         self.inwards = self.settings.direction == DIRECTIONS[1]
         self.dims = len(self.fabric.dims)
         self.wide = frozenset(dim for dim, size in enumerate(self.fabric.extents) if size > 1)

@@ -16,7 +16,7 @@ SPACE = (
 )
 
 
-def solve(request: Question) -> Found:
+def solve(question: Question) -> Found:
     """The mapping with the least predicted time, caches warm.
 
     Raises:
@@ -24,18 +24,18 @@ def solve(request: Question) -> Found:
         InfeasibleError: if no register tile fits.
     """
     model = TimeModel(
-        workload=request.workload,
-        machine=request.machine,
+        workload=question.workload,
+        machine=question.machine,
         options=CodeOptions(),
-        running=Running(threads=request.cores),
+        running=Running(threads=question.cores),
     )
-    ranking = rank(model, count=1, time_limit=request.time_limit, progress=request.progress)
+    ranking = rank(model, count=1, time_limit=question.time_limit, progress=question.progress)
     if not ranking.candidates:
-        raise InfeasibleError(f"{request.workload.title}: no register tile of the vector kernel fits the core")
+        raise InfeasibleError(f"{question.workload.title}: no register tile of the vector kernel fits the core")
     best = ranking.candidates[0]
     plain = best.prediction.kernel == "plain"
     estimate = ("the arithmetic of plain loops is an estimate",) if plain else ()
-    fixed = [level.name for level in request.machine.levels if level.microkernel is not None and not plain]
+    fixed = [level.name for level in question.machine.levels if level.microkernel is not None and not plain]
     own = tuple(f"register tiles follow from the core, not from the microkernel of {name}" for name in fixed)
     return Found(
         mapping=best.mapping,

@@ -29,7 +29,7 @@ def plain_candidate(
         InfeasibleError: if nothing fits.
         InputError: for a machine that cannot share the work among the threads.
     """
-    request = Question(
+    question = Question(
         workload=model.workload,
         machine=model.machine,
         cores=model.running.threads,
@@ -37,11 +37,11 @@ def plain_candidate(
         progress=progress,
     )
     try:
-        found = MOPT.run(request)
+        found = MOPT.run(question)
     except InfeasibleError:
         # A microkernel, which is no part of plain loops, may leave no room to share the work.
         levels = tuple(replace(level, microkernel=None) for level in model.machine.levels)
-        found = MOPT.run(replace(request, machine=replace(model.machine, levels=levels)))
+        found = MOPT.run(replace(question, machine=replace(model.machine, levels=levels)))
     mapping = found.mapping
     ways = prod(ways for level in mapping.levels for ways in level.spatial.values())
     model = replace(model, running=replace(model.running, threads=ways))

@@ -14,7 +14,7 @@ from optmap.solvers.status import PointKind
 
 
 def found_chain(
-    request: Question,
+    question: Question,
     setting: Setting,
     point: IntegerPoint,
     relaxation: Relaxation,
@@ -28,7 +28,7 @@ def found_chain(
     """An integer point as what a method hands in.
 
     Args:
-        request: what was asked.
+        question: what was asked.
         setting: the setting that was searched.
         point: the integer point found.
         relaxation: what was solved below it.
@@ -46,7 +46,7 @@ def found_chain(
         point=known,
         late=late,
         notes=notes,
-        space=_space(request),
+        space=_space(question),
     )
 
 
@@ -83,10 +83,10 @@ def machine_notes(setting: Setting) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _space(request: Question) -> str:
+def _space(question: Question) -> str:
     """The mappings among which the search looks for the best, in words."""
-    tiles = "tiles that divide the next outer one" if request.tiles is TileRule.DIVISORS else "whole tiles of any size"
-    split = f", every split over {request.cores} cores" if request.cores > 1 else ""
+    tiles = "tiles that divide the next outer one" if question.tiles is TileRule.DIVISORS else "whole tiles of any size"
+    split = f", every split over {question.cores} cores" if question.cores > 1 else ""
     return (
         f"{tiles} and any loop order per level{split}; one tile of every tensor per level, kept while the loops inside "
         "the innermost one that the tensor depends on run"
