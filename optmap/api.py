@@ -85,7 +85,7 @@ def solve(
         objective: a key of `OBJECTIVES` that the method minimises on the machine; None takes the method's own.
             Of one memory, `bottleneck`, `sum` and `traffic` are the same number: loads and stores over bandwidth.
             `time` is the predicted time of the code on a machine with a core, caches warm; its method is `timed`.
-            On accelerators `edp`, `energy`, `cycles`, or `traffic`: cycles of the slowest port.
+            On accelerators `edp`, `energy`, `cycles`, or `port-cycles`: of the slowest port (older name: `traffic`).
         counting: on accelerators, name of a policy: `exact` (None, too), `timeloop`, or with methods that explore any.
         tiles: `any` integers, or `divisors` of the next outer tile. On accelerators `divisors` of the extents, or
             `padded` (`any`, too): of slightly larger ones where that is better.

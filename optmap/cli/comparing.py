@@ -70,7 +70,7 @@ def compare(
     constraint: ConstraintOption = None,
     objective: Annotated[
         str | None,
-        typer.Option("--objective", help="On accelerators: edp, energy, cycles or traffic.", show_default=False),
+        typer.Option("--objective", help="On accelerators: edp, energy, cycles or port-cycles.", show_default=False),
     ] = None,
     counting: CountingOption = None,
     evaluations: Annotated[

@@ -91,7 +91,7 @@ def export(
     objective: Annotated[
         str | None,
         typer.Option(
-            "--objective", help="Of allocation: edp (if left out), energy, cycles, traffic.", show_default=False
+            "--objective", help="Of allocation: edp (if left out), energy, cycles, port-cycles.", show_default=False
         ),
     ] = None,
     counting: CountingOption = None,

@@ -80,7 +80,7 @@ def race(
     ] = None,
     objective: Annotated[
         str | None,
-        typer.Option("--objective", help="edp (if left out), energy, cycles or traffic.", show_default=False),
+        typer.Option("--objective", help="edp (if left out), energy, cycles or port-cycles.", show_default=False),
     ] = None,
     counting: CountingOption = None,
     evaluations: Annotated[

@@ -11,7 +11,7 @@ from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
 from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of, time_of
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.questions.options import Merit, TileRule
+from optmap.questions.options import TileRule
 
 SCORE_HELP = """Score somebody's mapping: how many times it costs what the proven optimum does.
 
@@ -38,7 +38,9 @@ def score(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", parser=path_of, help="YAML files.", show_default=False)
     ],
-    objective: Annotated[Merit, typer.Option("--objective", help="By what they are compared.")] = Merit.EDP,
+    objective: Annotated[
+        str, typer.Option("--objective", help="By what they are compared: edp, energy, cycles or port-cycles.")
+    ] = "edp",
     counting: CountingOption = None,
     tiles: Annotated[
         TileRule, typer.Option("--tiles", help="The optimum of which mappings: divisors as Timeloop has, or padded.")

@@ -10,7 +10,6 @@ import typer
 from optmap.cli.console import guarded, say
 from optmap.cli.options import CountingOption, ExtentsOption, JsonOption, WorkloadArgument, path_of
 from optmap.cli.pictures import prepare_picture
-from optmap.questions.options import Merit
 
 SENSITIVITY_HELP = """Which choices of a mapping on an accelerator matter: Sobol' indices (extra bayes).
 
@@ -38,7 +37,9 @@ def sensitivity(
     workload: WorkloadArgument,
     machine: Annotated[str, typer.Option("--machine", metavar="NAME|FILE", help="An accelerator.", show_default=False)],
     extents: ExtentsOption = None,
-    objective: Annotated[Merit, typer.Option("--objective", help="Whose variance is divided.")] = Merit.EDP,
+    objective: Annotated[
+        str, typer.Option("--objective", help="Whose variance is divided: edp, energy, cycles or port-cycles.")
+    ] = "edp",
     counting: CountingOption = None,
     orders: Annotated[str, typer.Option("--orders", help="Loop orders by keys, or by reuse.")] = "keys",
     tiles: Annotated[

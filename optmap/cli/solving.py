@@ -115,7 +115,7 @@ def solve(
         typer.Option(
             "--objective",
             help="bottleneck, sum, loads, traffic, or time (predicted, on machines with a core); on accelerators edp, "
-            "energy, cycles or traffic; the method's own if left out.",
+            "energy, cycles or port-cycles (older name: traffic); the method's own if left out.",
             show_default=False,
         ),
     ] = None,

@@ -75,7 +75,7 @@ class Allocation:
     @property
     def is_log(self) -> bool:
         """Whether the model's objective is the log of the objective over the reference."""
-        return self.merit in (Merit.CYCLES, Merit.TRAFFIC)
+        return self.merit in (Merit.CYCLES, Merit.PORT_CYCLES)
 
     def program(self) -> Program:
         """The program with its exports."""
@@ -132,8 +132,8 @@ def _build(made: Allocation) -> tuple[Any, tuple[Curve, ...]]:
     curves = add_rooms(frame)
     traffic = add_traffic(frame)
     machine = log(made.fabric.operations) + 60.0
-    model.cycles = pyo.Var(bounds=(0 if made.merit is not Merit.TRAFFIC else -60, machine))
-    if made.merit is not Merit.TRAFFIC:
+    model.cycles = pyo.Var(bounds=(0 if made.merit is not Merit.PORT_CYCLES else -60, machine))
+    if made.merit is not Merit.PORT_CYCLES:
         meshes = range(len(made.layout.stages))
         units = sum(
             frame.trips(d, s) for s in meshes if made.layout.stages[s].size is not None for d in made.layout.chains

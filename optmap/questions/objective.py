@@ -15,10 +15,10 @@ from fractions import Fraction
 from math import prod
 from typing import Protocol
 
-from optmap.base.names import enter
+from optmap.base.names import choose, enter
 from optmap.base.shown import Concise
 from optmap.machines.machine import Machine
-from optmap.questions.options import Merit
+from optmap.questions.options import PORT_CYCLES, Merit
 
 
 class Crossing(Protocol):
@@ -180,15 +180,30 @@ PREDICTED_TIME = Objective(
 OBJECTIVES: dict[str, Objective] = {each.name: each for each in (BOTTLENECK, SUM, LOADS, TRAFFIC, PREDICTED_TIME)}
 """The objectives of machines without meshes and prices by name."""
 MERITS: dict[str, Objective] = {
-    merit.value: Objective(name=merit.value, description=text, terms=(), merit=merit)
-    for merit, text in (
-        (Merit.ENERGY, "energy of all accesses and operations"),
-        (Merit.CYCLES, "cycles of computation, or of the slowest memory"),
-        (Merit.EDP, "energy times cycles"),
-        (Merit.TRAFFIC, "cycles of the slowest port"),
+    name: Objective(name=name, description=f"on accelerators: {text}", terms=(), merit=Merit(name))
+    for name, text in (
+        ("energy", "energy of all accesses and operations"),
+        ("cycles", "cycles of computation, or of the slowest memory"),
+        ("edp", "energy times cycles"),
+        (PORT_CYCLES, "cycles of the slowest port; its older name there is traffic, which elsewhere means words"),
+        ("traffic", f"the older name of {PORT_CYCLES}"),
     )
 }
-"""Those of machines with meshes and prices."""
+"""Those of machines with meshes and prices; two names stand for one number."""
+
+
+def merit_objective(name: str | None) -> Objective:
+    """An objective of machines with meshes and prices; `edp` for None.
+
+    Raises:
+        UnknownNameError: for a name that none has.
+    """
+    return MERITS[choose("objective", name or "edp", MERITS)]
+
+
+def every_objective() -> dict[str, Objective]:
+    """All objectives by name, those of machines with meshes and prices last; of a name that both have, the other."""
+    return OBJECTIVES | {name: each for name, each in MERITS.items() if name not in OBJECTIVES}
 
 
 def objectives_on(machine: Machine) -> dict[str, Objective]:
@@ -210,15 +225,16 @@ def register_objective(objective: Objective) -> None:
 def alike(name: str, machine: Machine) -> tuple[str, ...]:
     """An objective and those that are the same number on a machine; none if it is not defined on it.
 
-    Of one memory there is nothing to combine: `bottleneck`, `sum` and `traffic` are one number.
+    Of one memory there is nothing to combine: `bottleneck`, `sum` and `traffic` are one number; on accelerators
+    `port-cycles` and `traffic` are.
 
     Args:
-        name: a key of `OBJECTIVES`.
+        name: a key of `objectives_on` the machine.
         machine: its number of levels decides.
     """
     asked = objectives_on(machine)[name]
     if asked.merit is not None:
-        return (name,)
+        return (name, *(other.name for other in MERITS.values() if other.merit is asked.merit and other.name != name))
     if len(machine.levels) > 1:
         return () if asked.one_memory else (name,)
     return (name, *(other.name for other in OBJECTIVES.values() if _same(other, asked) and other.name != name))

@@ -42,8 +42,12 @@ class IntegerRule(StrEnum):
     """By rounding real ones down and balancing, as MOpt does."""
 
 
+PORT_CYCLES = "port-cycles"
+"""The name of the cycles that the slowest port needs, as an objective."""
+
+
 class Merit(StrEnum):
-    """What is minimised on an accelerator."""
+    """Which number of a counted mapping is minimised on an accelerator: what the names in `MERITS` stand for."""
 
     ENERGY = "energy"
     """pJ, all instances together."""
@@ -51,8 +55,17 @@ class Merit(StrEnum):
     """Cycles of computation, or of the slowest memory if it takes longer."""
     EDP = "edp"
     """Energy times cycles, in pJ*cycles."""
-    TRAFFIC = "traffic"
-    """Cycles that the slowest port needs for its words alone, computation left out."""
+    PORT_CYCLES = "traffic"
+    """Cycles that the slowest port needs for its words alone, computation left out.
+
+    It is asked for as `port-cycles`, or by its older name `traffic`, which elsewhere means words: an answer says the
+    name that it was asked by, and journals and observations, which either may read, the older one.
+    """
+
+    @classmethod
+    def _missing_(cls, value: object) -> Merit | None:
+        """The number that a name other than its value stands for."""
+        return cls.PORT_CYCLES if value == PORT_CYCLES else None
 
     @property
     def unit(self) -> str:
@@ -68,5 +81,5 @@ class Merit(StrEnum):
                 return Fraction(cycles)
             case Merit.EDP:
                 return energy_pj * cycles
-            case Merit.TRAFFIC:
+            case Merit.PORT_CYCLES:
                 return Fraction(port_cycles)

@@ -27,7 +27,7 @@ def sensitivity_document(found: Sensitivity) -> dict[str, object]:
         "schema": SCHEMA,
         "workload": workload_document(found.fabric.workload),
         "machine": found.fabric.machine.name,
-        "objective": found.merit.value,
+        "objective": found.objective,
         "by": "surrogate" if found.surrogate else "model",
         "samples": found.samples,
         "evaluations": found.evaluations,
@@ -52,7 +52,7 @@ def sensitivity_table(found: Sensitivity) -> str:
     head = [
         ("workload", found.fabric.workload.title),
         ("machine", found.fabric.machine.name),
-        ("objective", f"log({found.merit.value}), judged by {by}"),
+        ("objective", f"log({found.objective}), judged by {by}"),
         ("evaluations", f"{found.evaluations:,}, {found.samples:,} base samples, seed {found.seed}"),
         ("by kind", ", ".join(f"{kind} {found.kind(kind):.2f}" for kind in kinds) + " (sums of first)"),
     ]
@@ -68,7 +68,7 @@ def sensitivity_table(found: Sensitivity) -> str:
     ]
     more = len(found.influences) - len(rows)
     least = [f"{more} more choices, each of a total of {found.influences[SHOWN].total:.3f} or less"] if more > 0 else []
-    notes = (f"note: {text.format(objective=found.merit.value)}" for text in NOTES)
+    notes = (f"note: {text.format(objective=found.objective)}" for text in NOTES)
     return "\n".join([pairs(head), "", grid(["choice", "first", "", "total", ""], "<>>>>", rows), *least, "", *notes])
 
 
@@ -97,7 +97,7 @@ def plot_sensitivity(found: Sensitivity, axes: Any = None) -> Any:
         axes.barh(places, first, 0.36, xerr=error, color=PALETTE[0], label="first order", **look)
         name_rows(axes, [each.axis for each in shown])
         axes.set_xlim(0, None)
-        axes.set_xlabel(f"share of the variance of log({found.merit.value})")
+        axes.set_xlabel(f"share of the variance of log({found.objective})")
         axes.set_title(title(found.fabric, ": which choices matter"), loc="left")
         legend(axes, own)
     return axes

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from optmap.base.shown import Concise
 from optmap.machines.machine import CapacityRule, Machine
-from optmap.questions.objective import alike
-from optmap.questions.options import IntegerRule, Merit, TileRule
+from optmap.questions.objective import MERITS, alike
+from optmap.questions.options import IntegerRule, TileRule
 from optmap.questions.policy import Policy
 from optmap.workloads.workload import Semantics, Workload
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optmap.search.found import Found
     from optmap.search.question import Question
 
-ALL_MERITS = tuple(merit.value for merit in (Merit.EDP, Merit.ENERGY, Merit.CYCLES, Merit.TRAFFIC))
+ALL_MERITS = ("edp", *(name for name in MERITS if name != "edp"))
 """The objectives of machines with meshes and prices, the one that is taken unasked first."""
 
 

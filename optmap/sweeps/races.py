@@ -28,7 +28,8 @@ from optmap.files.inputs import (
 )
 from optmap.files.workloads import read_workloads
 from optmap.machines.machine import Machine
-from optmap.questions.options import Merit, TileRule
+from optmap.questions.objective import merit_objective
+from optmap.questions.options import TileRule
 from optmap.search.methods import EXACT, METHODS
 from optmap.search.plugins import is_shared
 from optmap.sweeps.engines.inline import InlineEngine
@@ -106,10 +107,9 @@ def race(
     target = machine_of(machine, None)
     if not target.meshed:
         raise InputError(f"races are run on accelerators, which {target.name} is not; see compare for its methods")
-    merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
-    mode = nest_policy(counting)
+    goal, mode = merit_objective(objective).name, nest_policy(counting)
     options = Options(
-        objective=merit.value,
+        objective=goal,
         counting=mode.name,
         tiles=TILES.value,
         time_limit=seconds(budget, "budget (--budget)"),
@@ -136,7 +136,7 @@ def race(
     side_by_side = {"inline": 1, "local": min(jobs or default_jobs(), spec.points)}
     return Race(
         machine=target,
-        merit=merit,
+        objective=goal,
         counting=mode,
         methods=spec.methods,
         layers=tuple(_layer(workload, spec.methods, answers) for workload in spec.workloads),

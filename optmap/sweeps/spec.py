@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from optmap.api import OBJECTIVES
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.base.names import choose
 from optmap.count.policies import nest_policies
 from optmap.machines.machine import CapacityRule, Machine, two_level
 from optmap.mappings.constraint_texts import constraints_of
-from optmap.questions.options import IntegerRule, Merit, TileRule
+from optmap.questions.objective import every_objective
+from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.methods import METHODS, default_method
 from optmap.solvers.config import FORMS
 from optmap.sweeps.method_settings import method_of, method_settings
@@ -116,7 +116,7 @@ class Options:
 
     def __post_init__(self) -> None:
         choices = {
-            "objective": (*OBJECTIVES, *(merit.value for merit in Merit if merit.value not in OBJECTIVES)),
+            "objective": every_objective(),
             "tiles": tuple(rule.value for rule in TileRule),
             "capacity": tuple(rule.value for rule in CapacityRule),
             "integers": tuple(rule.value for rule in IntegerRule),

@@ -23,7 +23,7 @@ from optmap.files.inputs import (
     workload_of,
 )
 from optmap.machines.machine import Machine
-from optmap.questions.objective import OBJECTIVES
+from optmap.questions.objective import every_objective
 from optmap.workloads.workload import Padding, Semantics, Workload
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def list_names(kind: str | None = None) -> Listing:
         "networks": library.list_networks,
         "sweeps": library.list_sweeps,
         "bounds": lambda: _described(BOUNDS),
-        "objectives": lambda: _described(OBJECTIVES),
+        "objectives": lambda: _described(every_objective()),
     }
     wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
     made: dict[str, Any] = {}

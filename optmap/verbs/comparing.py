@@ -21,8 +21,7 @@ from optmap.files.inputs import (
     workload_of,
 )
 from optmap.mappings.constraint_texts import ConstraintsInput, constraints_of
-from optmap.questions.objective import MERITS
-from optmap.questions.options import Merit
+from optmap.questions.objective import merit_objective
 from optmap.search.methods import METHODS
 from optmap.workloads.workload import Padding, Semantics
 
@@ -146,11 +145,11 @@ def _asked_alike(
         if any(value is not None for value in (objective, counting, options["evaluations"])):
             raise InputError("compare takes objective, counting and evaluations on accelerators only; leave them out")
         return None
-    goal, mode = choose("objective", objective or Merit.EDP.value, MERITS), nest_policy(counting)
+    goal, mode = merit_objective(objective), nest_policy(counting)
     if options["evaluations"] is not None:
         whole_number(options["evaluations"], "evaluations")
     solved, _ = understood(workload, machine, semantics)
-    return Question(workload=solved, machine=machine, objective=MERITS[goal], counting=mode, **options)
+    return Question(workload=solved, machine=machine, objective=goal, counting=mode, **options)
 
 
 Progress = Callable[[str, float], None]

@@ -85,7 +85,7 @@ def score(
 
     Args:
         files: problem, architecture (with energies) and mapping, as for `import_timeloop`.
-        objective: `edp`, `energy`, `cycles` or `traffic`.
+        objective: `edp`, `energy`, `cycles` or `port-cycles`.
         counting: as for `solve`.
         tiles: `divisors`, as Timeloop's mappings have, or `padded`.
         time_limit: seconds of the search for the optimum, or a text such as `2min`.

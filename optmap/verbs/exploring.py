@@ -11,8 +11,8 @@ from optmap.base.names import choose
 from optmap.base.values import TimeInput, file_path, quoted, seconds, whole_number
 from optmap.count.policies import nest_policy
 from optmap.files.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, workload_of
-from optmap.questions.objective import MERITS
-from optmap.questions.options import Merit, TileRule
+from optmap.questions.objective import merit_objective
+from optmap.questions.options import TileRule
 from optmap.search.explore.route import Explorer, strategy_of
 from optmap.search.method import refuse
 from optmap.search.methods import METHODS
@@ -53,7 +53,7 @@ def explore(
         semantics: `assign`, or None; outputs start empty on an accelerator.
         method: a method that has mappings judged one by one; None for `random`, or for `strategy`.
         strategy: instead of a method, a `Strategy` or a generator function of a `Brief`.
-        objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
+        objective: `edp` (None, too), `energy`, `cycles` or `port-cycles`.
         counting: name of a policy: `exact` (None, too), `timeloop`, `factorflow` or a registered one.
         evaluations: mappings that may be judged; None for as many as the time allows.
         time_limit: seconds, from the first mapping on.
@@ -85,7 +85,7 @@ def explore(
     question = Question(
         workload=problem,
         machine=target,
-        objective=MERITS[choose("objective", objective or Merit.EDP.value, MERITS)],
+        objective=merit_objective(objective),
         counting=nest_policy(counting),
         tiles=TileRule.DIVISORS,
         method=name,
@@ -130,7 +130,7 @@ def sensitivity(
         workload: a workload, a library name, a YAML file, or an expression with `extents`.
         machine: an accelerator: a machine, a library name or a YAML file.
         extents: extent per dim, for an expression.
-        objective: `edp` (None, too), `energy`, `cycles` or `traffic`.
+        objective: `edp` (None, too), `energy`, `cycles` or `port-cycles`.
         counting: name of a policy: `exact` (None, too), `timeloop`, `factorflow` or a registered one.
         orders: `keys`, a choice per loop, or `reuse`, one per tensor.
         tiles: `free`, a size per dim, or `filled`, shapes scaled to fill memories; None for `free`, or what the
@@ -157,7 +157,7 @@ def sensitivity(
     problem, _ = understood(workload_of(workload, extents, None), target)
     return sensitivity_of(
         fabric_of(problem, target),
-        Merit(choose("objective", objective or Merit.EDP.value, list(Merit))),
+        merit_objective(objective).name,
         counting=nest_policy(counting),
         orders=Orders(choose("orders", orders, list(Orders))),
         tiles=Tiles(choose("tiles", tiles or usual.value, list(Tiles))),

@@ -47,7 +47,7 @@ def export(
         program: `best` (the one that attains the proved relaxation), `classes` (that of every class
             of loop orders) or `paper` (as MOpt prints it, every size free, not solved).
         method: on accelerators, `allocation` (None, too) or `cosa`: whose program.
-        objective: of `allocation`: `edp` (None, too), `energy`, `cycles` or `traffic`.
+        objective: of `allocation`: `edp` (None, too), `energy`, `cycles` or `port-cycles`.
         counting: of `allocation`: `exact` (None, too) or `timeloop`.
         permutations: one loop order for all levels or one per level, inner first; none for a free choice.
         capacity: `tile` or `safe`.

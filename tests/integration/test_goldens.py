@@ -24,7 +24,10 @@ EVERY = questions()
 SAMPLE = [question for question in EVERY if question.sample]
 MEASURING = {"run", "bench", "validate", "detect", "doctor"}
 """What they say is of the machine at hand."""
-WORDS = {"objective": ("edp", "energy", "cycles", "traffic"), "counting": ("exact", "timeloop", "factorflow")}
+WORDS = {
+    "objective": ("edp", "energy", "cycles", "port-cycles", "traffic"),
+    "counting": ("exact", "timeloop", "factorflow"),
+}
 """What accelerators are asked for, and how they count."""
 
 

@@ -133,7 +133,7 @@ def solved(counting: str = "exact", objective: str = "edp") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("counting", COUNTINGS, ids=str)
-@pytest.mark.parametrize("objective", ["energy", "cycles", "edp", "traffic"])
+@pytest.mark.parametrize("objective", ["energy", "cycles", "edp", "port-cycles", "traffic"])
 def test_what_was_solved_is_verified(counting: str, objective: str) -> None:
     report = check_document(solved(counting, objective))
     text = str(report)

@@ -184,7 +184,7 @@ def test_a_network_counts_the_mappings_that_do_not_fit() -> None:
     assert "1 of 2 mappings do not fit gemmini" in str(sums)
     assert "does not fit" in str(sums)
     assert sums.to_dict()["unfit"] == {"two": ["Buffer: the tiles need 9, it holds 4"]}
-    objectives = {Merit.ENERGY: (20, 0), Merit.CYCLES: (8, 4), Merit.EDP: (160, 0), Merit.TRAFFIC: (6, 2)}
+    objectives = {Merit.ENERGY: (20, 0), Merit.CYCLES: (8, 4), Merit.EDP: (160, 0), Merit.PORT_CYCLES: (6, 2)}
     for merit, found in objectives.items():
         asked = replace(view, objective=merit.value)
         assert (asked.cost, asked.floor.merit(merit)) == found

@@ -89,7 +89,7 @@ def test_every_operand_has_a_keeper_where_energy_does_not_matter(seed: int) -> N
     memories = tuple(replace(memory, keeps=(KeepRule.FREE,) * len(memory.keeps)) for memory in fabric.memories)
     fabric = replace(fabric, memories=memories)
     best = best_of_all(fabric, NEST_EXACT)
-    for merit in (Merit.CYCLES, Merit.TRAFFIC):
+    for merit in (Merit.CYCLES, Merit.PORT_CYCLES):
         found = search_nest(fabric, merit=merit, counting=NEST_EXACT, clock=NO_LIMIT)
         assert found.value == (float(best[merit].value) if best else float("inf"))
 

@@ -19,7 +19,6 @@ from optmap.base.errors import ContradictionError, InputError, UnknownNameError
 from optmap.count.meshes.count import NEST_EXACT
 from optmap.files import library
 from optmap.machines.accelerator import Store
-from optmap.questions.options import Merit
 from optmap.search import (
     METHODS,
     PERFECT,
@@ -63,7 +62,7 @@ def layer(name: str, *runs: MethodRun, **left_out: str) -> LayerRace:
 def race(*layers: LayerRace) -> Race:
     return Race(
         machine=optmap.machine("gemmini"),
-        merit=Merit.EDP,
+        objective="edp",
         counting=NEST_EXACT,
         methods=("exact", "random", "cosa"),
         layers=layers,

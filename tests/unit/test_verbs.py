@@ -225,7 +225,7 @@ def test_methods_say_what_can_be_set_of_them_and_what_it_is_for():
     assert "--set victory=500" in str(optmap.list("methods"))
     shown = optmap.show("random")
     assert "--set timeout=1000" in str(shown)
-    assert "edp, energy, cycles, traffic on accelerators" in str(shown)
+    assert "edp, energy, cycles, port-cycles, traffic on accelerators" in str(shown)
     assert shown.to_dict()["settings"] == listed["random"]["settings"]
     assert "bottleneck" in str(optmap.show("mopt"))
     assert optmap.show("gemmini").kind == "machine"  # a machine and a method: the machine is shown

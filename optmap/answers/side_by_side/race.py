@@ -202,7 +202,8 @@ class Race(Shown):
     shown_as: ClassVar[str] = "race"
 
     machine: Machine
-    merit: Merit
+    objective: str
+    """A key of `MERITS`."""
     counting: NestPolicy
     methods: tuple[str, ...]
     layers: tuple[LayerRace, ...]
@@ -219,6 +220,11 @@ class Race(Shown):
     """Runs of an earlier race in the same folder."""
     interrupted: bool = False
     """Whether somebody asked to stop: searches that had begun have the best until then."""
+
+    @property
+    def unit(self) -> str:
+        """What the objective is measured in."""
+        return Merit(self.objective).unit
 
     @property
     def means(self) -> tuple[Mean, ...]:

@@ -106,7 +106,7 @@ def score_document(score: Score) -> dict[str, object]:
         "schema": "optmap.score/1",
         "workload": workload_document(score.fabric.workload),
         "machine": machine_document(score.fabric.machine),
-        "objective": score.merit.value,
+        "objective": best.objective,
         "counting": score.best.counting.name,
         "verdict": score.verdict,
         "valid": not score.count.broken,

@@ -115,12 +115,7 @@ class Counts:
 
     def merit(self, objective: str) -> Fraction:
         """The value of an objective."""
-        return {
-            "energy": self.energy,
-            "cycles": Fraction(self.cycles),
-            "edp": self.energy * self.cycles,
-            "traffic": Fraction(max(self.port_cycles)),
-        }[objective]
+        return objective_value(objective, self.energy, self.cycles, max(self.port_cycles))
 
     def entering(self, i: int, number: int) -> int:
         """Words of a tensor that all instances of a memory take in; -1 stands for the arithmetic."""
@@ -252,6 +247,12 @@ class Counts:
             weight *= 1 + sum(abs(move) * (n - 1) for move, (_, _, n) in zip(moves, loops, strict=True))
         different = reached(axes, [(dim, inner[dim], n) for dim, n in self.loops.ways(number).items()])
         return [(far, n) for far, (_, _, n) in zip(step, loops, strict=True)], different
+
+
+def objective_value(objective: str, energy: Fraction, cycles: int, port_cycles: int) -> Fraction:
+    """The value of an objective; `traffic` is the older name of `port-cycles`."""
+    values = {"energy": energy, "cycles": Fraction(cycles), "edp": energy * cycles}
+    return values.get(objective, Fraction(port_cycles))
 
 
 def named(fabric: StatedFabric, row: Row) -> dict[str, Any]:

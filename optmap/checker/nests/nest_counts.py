@@ -13,7 +13,8 @@ from .accesses import Counts, Row, named
 from .flows import FlowCounts
 from .loops import Loops
 
-UNITS = {"energy": "pJ", "cycles": "cycles", "edp": "pJ*cycles", "traffic": "cycles"}
+UNITS = {"energy": "pJ", "cycles": "cycles", "edp": "pJ*cycles", "port-cycles": "cycles", "traffic": "cycles"}
+"""Of objectives."""
 COUNTINGS: dict[str, Callable[[Loops], Counts]] = {
     "exact": lambda loops: Counts(loops, timeloop=False),
     "timeloop": lambda loops: Counts(loops, timeloop=True),

@@ -118,7 +118,7 @@ SOLVED: dict[str, Shape] = {
     "workload": SAID,
     "machine": MACHINE,
     "method": text,
-    "objective": word("energy", "cycles", "edp", "traffic"),
+    "objective": word("energy", "cycles", "edp", "port-cycles", "traffic"),
     "counting": name,
     "tiles": word("divisors", "padded"),
     "status": record(stop=text, point=text, proved=flag, within=maybe(number), space=text),

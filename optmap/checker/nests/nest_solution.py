@@ -11,7 +11,7 @@ from ..core.demands import check_demands
 from ..core.fabric import StatedFabric, StatedMemory
 from ..core.report import Report, listed, statement_lines
 from ..core.tools import digest, need, plain, spelled
-from .accesses import Counts
+from .accesses import Counts, objective_value
 from .explored import TIMES, check_explored
 from .loops import Loops
 from .nest_counts import (
@@ -169,13 +169,7 @@ def floor_lines(doc: Any, fabric: StatedFabric, real: Fraction) -> list[str]:
     check_amount(floor["energy"], energy, "pJ", "floor")
     need(energy <= proved, f"the floor of energy is {float(proved)} pJ")
     need(floor["cycles"] <= cycles and floor["port_cycles"] <= ports, f"the floor is {cycles} cycles, of ports {ports}")
-    own = {
-        "energy": energy,
-        "cycles": floor["cycles"],
-        "edp": energy * floor["cycles"],
-        "traffic": floor["port_cycles"],
-    }
-    value = Fraction(own[doc["objective"]])
+    value = objective_value(doc["objective"], energy, floor["cycles"], floor["port_cycles"])
     need(doc["bound"] is not None, "a floor without a bound")
     check_amount({k: doc["bound"][k] for k in ("value", "unit", "exact")}, value, UNITS[doc["objective"]], "bound")
     need(value <= real, "the mapping is below the floor: one of the two is wrong")

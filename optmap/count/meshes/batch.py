@@ -63,7 +63,7 @@ class BatchCost:
                 return self.cycles
             case Merit.EDP:
                 return self.edp
-            case Merit.TRAFFIC:
+            case Merit.PORT_CYCLES:
                 slowest: Numbers = self.port_cycles.max(axis=1)
                 return slowest
 

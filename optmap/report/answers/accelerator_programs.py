@@ -13,6 +13,7 @@ from optmap.machines.machine import Machine
 from optmap.programs.allocation import Allocation
 from optmap.programs.cosa import Cosa
 from optmap.programs.export import export_program
+from optmap.questions.objective import merit_objective
 from optmap.questions.options import Merit
 from optmap.report.answers.programs import Exported, Format
 from optmap.search.allocation.allocation import root_bound
@@ -42,7 +43,7 @@ def exported_allocation(
         machine: an accelerator.
         form: of the text.
         method: one of `METHODS`; None for `allocation`.
-        objective: a value of `Merit`; None for `edp`.
+        objective: a key of `MERITS`; None for `edp`.
         counting: a policy that follows tiles through all loops; None for `exact`.
         semantics: what the user asked for.
 
@@ -57,7 +58,7 @@ def exported_allocation(
             raise InputError("CoSA's program has an objective and counts of its own; leave out --objective, --counting")
         program = Cosa(fabric=fabric).program()
     else:
-        merit = Merit(choose("objective", objective or Merit.EDP.value, list(Merit)))
+        merit = Merit(merit_objective(objective).name)
         known = {name: policy for name, policy in nest_policies().items() if policy.walked}
         rule = known[choose("counting", counting or NEST_EXACT.name, known)]
         reference = _rounded(ABOVE * root_bound(fabric, merit=merit, counting=rule))

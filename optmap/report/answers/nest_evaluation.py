@@ -27,7 +27,7 @@ def evaluation_document(evaluation: Evaluation[SpatialCost]) -> dict[str, object
         "schema": SCHEMA,
         "workload": workload_document(solution.workload),
         "machine": machine_document(solution.machine),
-        "objective": merit.value,
+        "objective": solution.objective,
         "counting": _counting(evaluation).name,
         "mapping": mapping_document(solution.mapping),
         **nest_counts(evaluation.count),

@@ -31,8 +31,8 @@ def race_document(race: Race) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "machine": machine_document(race.machine),
-        "objective": race.merit.value,
-        "unit": race.merit.unit,
+        "objective": race.objective,
+        "unit": race.unit,
         "counting": race.counting.name,
         "methods": list(race.methods),
         "budget_seconds": race.budget,
@@ -49,7 +49,7 @@ def race_document(race: Race) -> dict[str, object]:
 
 
 def _layer(race: Race, layer: LayerRace) -> dict[str, object]:
-    unit = race.merit.unit
+    unit = race.unit
     return {
         "workload": workload_document(layer.workload),
         "bound": amount(layer.bound, unit) if layer.bound else None,
@@ -132,7 +132,7 @@ def race_table(race: Race) -> str:
         beside = "one at a time" if race.side_by_side == 1 else f"{race.side_by_side} side by side"
     head = [
         ("machine", accelerator_line(race.machine)),
-        ("objective", f"{race.merit}, counting {race.counting}, tiles divisors"),
+        ("objective", f"{race.objective}, counting {race.counting}, tiles divisors"),
         ("budget", f"{race.budget:g} s{limit} per method and layer, {beside}"),
         ("seed", f"{race.seed}"),
     ]
@@ -144,11 +144,11 @@ def race_table(race: Race) -> str:
 
 
 def _layer_table(race: Race, layer: LayerRace) -> str:
-    unit = race.merit.unit
+    unit = race.unit
     known = "the proved optimum" if layer.proved else f"the bound by {layer.prover}"
     title = f"{layer.workload.title}: " + (f"{known} is {float(layer.bound):.6g} {unit}" if layer.bound else "no bound")
     header = (
-        *("method", f"{race.merit} ({unit})", f"over {'optimum' if layer.proved else 'bound'}", "evaluations"),
+        *("method", f"{race.objective} ({unit})", f"over {'optimum' if layer.proved else 'bound'}", "evaluations"),
         *("valid", "seconds", "best at (s)", "within 1 % at (s)", "ended"),
     )
     rows = [

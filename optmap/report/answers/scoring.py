@@ -17,7 +17,7 @@ def score_table(score: Score) -> str:
     head = [
         *workload_lines(score.fabric.workload),
         ("machine", accelerator_line(score.fabric.machine)),
-        ("objective", f"{score.merit}, counting {score.best.counting}"),
+        ("objective", f"{score.best.objective}, counting {score.best.counting}"),
     ]
     rows = [
         _row("energy (pJ)", score.count.energy_pj, score.best.count.energy_pj),

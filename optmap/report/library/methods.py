@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 from optmap.base.shown import Shown
+from optmap.questions.objective import MERITS
 from optmap.report.library.entries import setting_lines
 from optmap.report.tables import pairs
 from optmap.search.explore.route import Explorer
@@ -55,6 +56,8 @@ def method_table(entry: MethodEntry) -> str:
         rows.append(("minimises", f"{', '.join(entry.objectives)} on machines without fanouts and prices"))
     if entry.merits:
         rows.append(("minimises", f"{', '.join(entry.merits)} on accelerators"))
+    if "traffic" in entry.merits:
+        rows.append(("", f"traffic: {MERITS['traffic'].description}"))
     lines = setting_lines(entry.settings)
     return "\n".join([pairs(rows), *(["settings, with their defaults:", *lines] if lines else [])])
 

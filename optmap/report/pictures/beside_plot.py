@@ -42,7 +42,7 @@ def plot_score(score: Score, axes: Any = None) -> Any:
         InputError: if matplotlib is not installed.
     """
     best = "optimum" if score.best.proved else "best found"
-    times = "" if score.ratio is None else f": {score.merit.value} {times_text(score.ratio)}"
+    times = "" if score.ratio is None else f": {score.best.objective} {times_text(score.ratio)}"
     return _beside(score.fabric, [(best, score.best.count, ""), ("yours", score.count, "")], times, axes)
 
 

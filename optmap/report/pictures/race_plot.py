@@ -67,8 +67,8 @@ def _plot(race: Race, axes: Any, place: Callable[[Improvement], float], label: s
         for panel in panels[len(layers) :]:
             panel.set_visible(False)
         for panel, layer in zip(panels[:: min(PANELS, len(panels))], layers[::PANELS], strict=False):
-            unit = "multiples of the bound" if layer.bound else race.merit.unit
-            panel.set_ylabel(f"best {race.merit}, {unit}")
+            unit = "multiples of the bound" if layer.bound else race.unit
+            panel.set_ylabel(f"best {race.objective}, {unit}")
         _legend(panels[: len(layers)], list(styles), own=axes is None)
     return panels[0]
 

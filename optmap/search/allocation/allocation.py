@@ -92,7 +92,7 @@ class _Solving:
 
     def raise_bound(self, bound: float) -> None:
         """A float bound, tolerances taken off; never above the best mapping."""
-        if self.merit in (Merit.CYCLES, Merit.TRAFFIC) and isfinite(bound):
+        if self.merit in (Merit.CYCLES, Merit.PORT_CYCLES) and isfinite(bound):
             bound = ceil(bound)
         self.bound = max(self.bound, bound if self.value is None else min(bound, float(self.value)))
 
@@ -103,7 +103,7 @@ class _Solving:
     def cutoff(self) -> float:
         """Only mappings below this are of interest."""
         assert self.value is not None  # noqa: S101 # asked for only with a mapping
-        if self.merit in (Merit.CYCLES, Merit.TRAFFIC):
+        if self.merit in (Merit.CYCLES, Merit.PORT_CYCLES):
             return float(self.value) - 0.5
         return float(self.value) * (1 - MARGIN)
 

@@ -53,7 +53,8 @@ class Sensitivity(Shown):
     shown_as: ClassVar[str] = "sensitivity"
 
     fabric: Fabric
-    merit: Merit
+    objective: str
+    """A key of `MERITS`."""
     influences: tuple[Influence, ...]
     samples: int
     """Base samples of Saltelli's scheme."""
@@ -70,7 +71,7 @@ class Sensitivity(Shown):
 
 def sensitivity_of(
     fabric: Fabric,
-    merit: Merit,
+    objective: str,
     *,
     counting: NestPolicy = NEST_EXACT,
     orders: Orders = Orders.KEYS,
@@ -83,7 +84,7 @@ def sensitivity_of(
 
     Args:
         fabric: workload and machine.
-        merit: the objective of the model; with observations the name of theirs.
+        objective: of the model, a key of `MERITS`; with observations the name of theirs.
         counting: how the model counts.
         orders: how loop orders are encoded.
         tiles: how tiles are encoded; free ones have choices that filling them leaves out.
@@ -103,7 +104,7 @@ def sensitivity_of(
     sampler, analyzer = library("SALib.sample.sobol"), library("SALib.analyze.sobol")
     problem = {"num_vars": encoding.size, "names": list(encoding.names), "bounds": [[0.0, 1.0]] * encoding.size}
     points = np.asarray(sampler.sample(problem, samples, calc_second_order=False, seed=seed), np.float64)
-    seen = observations
+    seen, merit = observations, Merit(objective)
     values = _modelled(encoding, merit, counting, points) if seen is None else _fitted(encoding, seen, points)
     found = dict.fromkeys(INDICES, np.zeros(encoding.size))
     if np.ptp(values) > 0:  # else every mapping costs the same
@@ -117,7 +118,7 @@ def sensitivity_of(
     ]
     return Sensitivity(
         fabric=fabric,
-        merit=merit,
+        objective=objective,
         influences=tuple(sorted(influences, key=lambda each: -each.total)),
         samples=samples,
         evaluations=len(points) if observations is None else len(observations.values),

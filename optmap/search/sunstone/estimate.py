@@ -11,7 +11,7 @@ It is energy times cycles of what no completion can avoid (or the one of the two
 Bottom-up what is left of the loops stands in the order that is tried, so the words are those of the tile with that
 order, and the least over all orders of a tile is compared. That is a lower bound where every order is tried
 (`within` does not begin with ordering) and no loop order reuses more than the trie says (`order_trie`, on windows).
-Top-down every word that is taken is final: it is a lower bound. For `traffic` it is 0: nothing is cut.
+Top-down every word that is taken is final: it is a lower bound. For `port-cycles` it is 0: nothing is cut.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def optimistic(
     Returns:
         The optimistic value, and the same with every keeper as it stands, decided or not: what ranks. Each (nests,)
     """
-    if merit is Merit.TRAFFIC:
+    if merit is Merit.PORT_CYCLES:
         return np.zeros(len(batch)), np.zeros(len(batch))
     cost = evaluate_batch(batch, fabric, counting)
     cycles = _cycles(batch, fabric, memory, inwards=inwards)
