@@ -10,7 +10,7 @@ __getattr__, __dir__ = exports(
         "pictures.beside_plot": "plot_methods plot_score",
         "answers.bounds": "bound_document bound_table",
         "answers.compare": "comparison_document comparison_table methods_document methods_table",
-        "pictures.compare_plot": "plot_comparison save_comparison",
+        "pictures.compare_plot": "plot_comparison",
         "answers.conformance": "conformance_document conformance_table",
         "answers.evaluation": "evaluation_table",
         "answers.loopnest": "loop_nest statement",

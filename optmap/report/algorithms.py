@@ -10,8 +10,8 @@ from optmap.base.shown import Shown
 from optmap.baselines.algorithms import AlgorithmRow, compare_algorithms
 from optmap.files.inputs import capacities_of
 from optmap.files.workloads import workload_document
-from optmap.report.pictures.axes import capacity_axis
-from optmap.report.pictures.compare_plot import figure_axes
+from optmap.report.pictures.axes import capacity_axis, new_axes
+from optmap.report.pictures.compare_plot import SIZE
 from optmap.report.pictures.plots import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.workloads.workload import Workload
@@ -108,7 +108,7 @@ def plot_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], axes: Any 
     Raises:
         InputError: if matplotlib is not installed.
     """
-    axes = figure_axes() if axes is None else axes
+    axes = new_axes(SIZE) if axes is None else axes
     names = list(dict.fromkeys(row.algorithm for row in rows if row.algorithm != "bound"))
     in_bytes = unit == "bytes"
     per_word = workload.word_bits / 8 if in_bytes else 1

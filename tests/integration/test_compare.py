@@ -13,9 +13,9 @@ from optmap.answers.proofs import beside
 from optmap.answers.side_by_side.comparison import ComparedWords
 from optmap.base.errors import InputError, LimitError, UnknownNameError
 from optmap.files.fields import Fields
-from optmap.report import comparison_document, comparison_table, plot_comparison, save_comparison
+from optmap.report import comparison_document, comparison_table, plot_comparison
 from optmap.report.answers.compare import read_comparison
-from optmap.report.pictures.compare_plot import figure_axes
+from optmap.report.pictures.axes import new_axes
 from optmap.verbs import comparing
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.sizes import capacities
@@ -90,8 +90,8 @@ def test_plot_has_bound_floor_gap_and_every_method() -> None:
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert "words" in axes.get_xlabel()
     assert "words" in axes.get_ylabel()
-    with pytest.raises(InputError, match="cannot be written"):
-        save_comparison(found, Path("plot.nothing"))
+    with pytest.raises(InputError, match=r"no form of pictures is called \.nothing"):
+        found.plot("plot.nothing")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_minimises_loads_is_held_to_loads(tmp_path: Path) -> None:
         assert set(drawn) == {name, "proved bound", "compulsory"}
         assert drawn[name] == [row.found[name].words for row in found.rows]
         assert drawn["proved bound"] == [row.bound_on(row.found[name].counted) for row in found.rows]
-    alone = plot_comparison(found, figure_axes())
+    alone = plot_comparison(found, new_axes())
     labels = [text.get_text() for text in alone.get_legend().get_texts()]
     assert all(label.endswith(("(loads)", "(loads + stores)")) for label in labels)
     again = optmap_package.load(found.save(tmp_path / "compared.json"))

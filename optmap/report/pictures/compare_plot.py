@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow
 from optmap.base.texts import several, size_text
-from optmap.base.writing import save_figure
 from optmap.report.pictures.axes import capacity_axis, count_axis, new_axes, words_label
 from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
 
@@ -18,6 +16,8 @@ Dashes = tuple[Any, Any]
 """Line styles of a bound and of compulsory traffic."""
 DASHES: tuple[Dashes, ...] = (("--", ":"), ((0, (6, 1.5, 1, 1.5)), (0, (1, 3))))
 """Of the first kind of words, and of a second one in the same picture."""
+SIZE = (8.0, 5.0)
+"""Inches: readable at half the width of a page."""
 WIDEST, LARGEST = 5.6, 7.0
 """Points by which the lowest curve and its marks are larger than the top one's, at most."""
 
@@ -48,13 +48,13 @@ def plot_comparison(comparison: Comparison, axes: Any = None) -> Any:
         drawn = [name for name in comparison.methods if any(name in row.found for row in comparison.rows)]
         styles = dict(zip(drawn, nested(len(drawn)), strict=True))
         if axes is not None or len(comparison.counted) == 1:
-            return _curves(comparison, styles, figure_axes() if axes is None else axes)
-        several = figure_axes((12.0, 5.0), len(comparison.counted))
+            return _curves(comparison, styles, new_axes(SIZE) if axes is None else axes)
+        several = new_axes((12.0, 5.0), len(comparison.counted))
         for counted, each in zip(comparison.counted, several, strict=True):
             _curves(comparison.only(counted), styles, each)
         return several[0]
     height = 1.9 + 0.33 * len(comparison.rows) * (len(comparison.methods) + 1)
-    return _bars(comparison, figure_axes((8.0, height)) if axes is None else axes)
+    return _bars(comparison, new_axes((8.0, height)) if axes is None else axes)
 
 
 def nested(count: int) -> list[dict[str, Any]]:
@@ -176,21 +176,3 @@ def _row_name(comparison: Comparison, row: ComparisonRow) -> str:
     held = size_text(size) if comparison.unit == "bytes" else several(row.memory_words, "word")
     bounds = (f"{several(row.bound_on(counted), 'word')}{_said(comparison, counted)}" for counted in comparison.counted)
     return "\n".join((" - ".join(row.between), f"{held}, bound", *bounds))
-
-
-def save_comparison(comparison: Comparison, path: Path) -> None:
-    """Write the plot to a file whose name ends in .png, .svg or .pdf.
-
-    Raises:
-        InputError: if matplotlib is not installed or the file cannot be written.
-    """
-    save_figure(plot_comparison(comparison), path)
-
-
-def figure_axes(size: tuple[float, float] = (8.0, 5.0), count: int = 1) -> Any:
-    """Axes of a new figure, readable at half the width of a page; an array of them, side by side, for several.
-
-    Raises:
-        InputError: if matplotlib is not installed.
-    """
-    return new_axes(size, count)
