@@ -41,6 +41,15 @@ class IntegerRule(StrEnum):
     """By rounding real ones down and balancing, as MOpt does."""
 
 
+class CertificateKind(StrEnum):
+    """What a solution's file can prove beside its mapping."""
+
+    BOUND = "bound"
+    """The lower bound."""
+    FULL = "full"
+    """The relaxation and the integer bound, too."""
+
+
 class Merit(StrEnum):
     """What is minimised on an accelerator."""
 
