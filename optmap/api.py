@@ -83,7 +83,7 @@ def _asked(workload: WorkloadInput, values: dict[str, Any]) -> Question:
         target = target.from_level(values["innermost"])
     values["constraints"].check(problem, target)
     problem, notes = understood(problem, target, values["semantics"])
-    made = {
+    made: dict[str, Any] = {
         "workload": problem,
         "machine": target,
         "method": method,

@@ -62,7 +62,7 @@ def _parameter(option: Option) -> Parameter:
     default = None if opt.default is None or kind == list[str] else opt.default
     shown = typer.Option(
         option.flag,
-        help=opt.help,
+        help=f"{opt.help} Repeatable." if kind == list[str] else opt.help,
         metavar=opt.metavar,
         parser=PARSERS.get(kind),
         min=opt.least,

@@ -22,7 +22,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
-from optmap.base.values import seconds, whole_number
+from optmap.base.values import quoted, seconds, whole_number
 from optmap.machines.machine import Machine
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -36,6 +36,13 @@ WIDTH = 120
 
 def as_given(value: Any, _name: str, _where: str) -> Any:
     """The value itself; whoever uses it looks at it."""
+    return value
+
+
+def text(value: Any, name: str, where: str) -> str | None:
+    """A text; None stays what it is."""
+    if not (value is None or isinstance(value, str)):
+        raise InputError(f"{f'{where}: ' if where else ''}{name} is {quoted(value)}; a text is needed")
     return value
 
 
@@ -121,12 +128,18 @@ class Option:
         """
         return self.opt.read(given[self.name], self.name, where) if self.name in given else self.opt.default
 
+    def written(self, value: Any) -> object:
+        """A value as plain values of JSON."""
+        return value.value if isinstance(value, StrEnum) else self.opt.write(value)
+
     @property
     def schema(self) -> dict[str, object]:
         """Its JSON Schema."""
         known = {"enum": [each.value for each in self.opt.choices]} if self.opt.choices else {}
         number = {"type": "integer", "minimum": self.opt.least} if self.opt.least is not None else {}
-        default = {} if self.opt.default in (None, ()) else {"default": self.opt.default}
+        default = (
+            {"default": self.written(self.opt.default)} if self.opt.hashed and self.opt.default is not None else {}
+        )
         said = known or number or dict(self.opt.schema) or {"type": "string"}
         return {**said, **default, "description": self.opt.help}
 
@@ -138,7 +151,9 @@ def declared(options: type) -> Mapping[str, Option]:
     for name, hint in get_type_hints(options, include_extras=True).items():
         if get_origin(hint) is Annotated:
             kind, *rest = get_args(hint)
-            found |= {name: Option(name, kind, opt) for opt in rest if isinstance(opt, Opt)}
+            for opt in rest:
+                if isinstance(opt, Opt):
+                    found[name] = Option(name, kind, opt)
     return found
 
 

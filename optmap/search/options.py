@@ -13,7 +13,7 @@ from optmap.files.inputs import ExtentsInput, MachineInput, MemoryInput
 from optmap.machines.machine import CapacityRule
 from optmap.mappings.constraint_texts import ConstraintsInput, constraints_of
 from optmap.mappings.constraints import NO_CONSTRAINTS
-from optmap.questions.option import Opt, time, whole, word
+from optmap.questions.option import Opt, text, time, whole, word
 from optmap.questions.options import CertificateKind, IntegerRule, TileRule
 from optmap.solvers.config import FORMS, relaxation_solver
 from optmap.workloads.workload import Padding, Semantics
@@ -38,10 +38,12 @@ def _solver(value: Any, name: str, where: str) -> str | None:
 
 
 def _constraints(value: Any, _name: str, where: str) -> Any:
+    if not where:
+        return constraints_of(value)
     try:
         return constraints_of(value)
     except InputError as error:
-        raise InputError(f"{where}: constraints: {error}") from error if where else error
+        raise InputError(f"{where}: constraints: {error}") from error
 
 
 def _settings(value: Any, _name: str, _where: str) -> Any:
@@ -49,12 +51,12 @@ def _settings(value: Any, _name: str, _where: str) -> Any:
     if value is None or isinstance(value, Mapping):
         return value or {}
     found = {}
-    for text in value:
-        name, equals, said = text.partition("=")
+    for each in value:
+        name, equals, said = each.partition("=")
         if not (name.strip() and equals and said.strip()):
-            raise InputError(f"--set {text}: write NAME=VALUE, such as --set victory=1000")
+            raise InputError(f"--set {each}: write NAME=VALUE, such as --set victory=1000")
         if name.strip() in found:
-            raise InputError(f"--set {text}: {name.strip()} is set twice; say it once")
+            raise InputError(f"--set {each}: {name.strip()} is set twice; say it once")
         found[name.strip()] = said.strip()
     return found
 
@@ -105,6 +107,7 @@ class SharedOptions(TypedDict, total=False):
         Opt(
             help="bottleneck, sum, loads, traffic, or time (predicted, on machines with a core); on accelerators edp, "
             "energy, cycles or traffic; the method's own if left out.",
+            read=text,
             detail="A key of `OBJECTIVES` that the method minimises on the machine. Of one memory, `bottleneck`, `sum` "
             "and `traffic` are the same number: loads and stores over bandwidth. `time` is the predicted time of the "
             "code on a machine with a core, caches warm; its method is `timed`. On accelerators `traffic` is the "
@@ -116,6 +119,7 @@ class SharedOptions(TypedDict, total=False):
         Opt(
             help="On accelerators: exact (if left out); timeloop, which extrapolates and takes tiles as hulls; "
             "factorflow, the model of QuickFlow.",
+            read=text,
             detail="The name of a policy; one of a plug-in, too.",
             metavar="NAME",
             meshes=True,
@@ -170,6 +174,7 @@ class SharedOptions(TypedDict, total=False):
         str | None,
         Opt(
             help="Leave out the levels inside this one.",
+            read=text,
             metavar="LEVEL",
             meshes=False,
             elsewhere=NO_MEANING + "its counts start at the arithmetic; leave out {flag}",
@@ -179,8 +184,7 @@ class SharedOptions(TypedDict, total=False):
         ConstraintsInput | None,
         Opt(
             help="What a tile, a loop order, a split or a keeper must be: L1.k=16, 'L2.c<=64', 'L1.k%8=0', "
-            "L1.order=...,k (k innermost), L2.spatial.k=8; on accelerators also L2.x.k=8, L2.keeps=A,B, L2.bypass=C. "
-            "Repeatable.",
+            "L1.order=...,k (k innermost), L2.spatial.k=8; on accelerators also L2.x.k=8, L2.keeps=A,B, L2.bypass=C.",
             detail='Texts, or a mapping such as `{"L1.k": 16}`. Orders are outermost first; `L2.x.k` is a split along '
             "one axis of a mesh. The answer is the best among mappings that meet them, and so are its relaxation and "
             "integer bound; the lower bound stays that of every schedule.",
@@ -274,7 +278,7 @@ class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
     settings: Annotated[
         Mapping[str, object] | None,
         Opt(
-            help="A setting of a search on accelerators, such as victory=1000. Repeatable.",
+            help="A setting of a search on accelerators, such as victory=1000.",
             detail="By name, as values or texts.",
             default={},
             read=_settings,
@@ -301,4 +305,38 @@ class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
     progress: Annotated[
         Progress | None,
         Opt(help="Called with a text and the share of the time limit used.", read=_progress, shell=None),
+    ]
+
+
+class EvaluateOptions(TypedDict, total=False):
+    """Options of `evaluate`."""
+
+    counting: Annotated[
+        str | None,
+        Opt(
+            help="A policy of the mapping's kind of machine: on accelerators exact, timeloop, factorflow, one of a "
+            "plug-in; that of the file if left out.",
+            read=text,
+            metavar="NAME",
+        ),
+    ]
+    simulate: Annotated[
+        bool,
+        Opt(
+            help="Execute the loop nest as well.",
+            detail="With LRU and with optimal replacement.",
+            default=False,
+            shell=bool,
+            meshes=False,
+            elsewhere="there is no simulation of accelerators; leave out {flag}",
+        ),
+    ]
+    limit: Annotated[
+        int,
+        Opt(
+            help="Largest number of simulated accesses, or of steps of a walk.",
+            default=5_000_000,
+            read=whole(),
+            least=1,
+        ),
     ]
