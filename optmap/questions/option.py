@@ -137,9 +137,8 @@ class Option:
         """Its JSON Schema."""
         known = {"enum": [each.value for each in self.opt.choices]} if self.opt.choices else {}
         number = {"type": "integer", "minimum": self.opt.least} if self.opt.least is not None else {}
-        default = (
-            {"default": self.written(self.opt.default)} if self.opt.hashed and self.opt.default is not None else {}
-        )
+        left_out = self.written(self.opt.default)
+        default = {} if left_out in (None, (), []) else {"default": left_out}
         said = known or number or dict(self.opt.schema) or {"type": "string"}
         return {**said, **default, "description": self.opt.help}
 

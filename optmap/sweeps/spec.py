@@ -135,6 +135,9 @@ class Options:
         if self.objective is not None:
             choose("objective", self.objective, dict.fromkeys((*OBJECTIVES, *Merit)), where="options")
 
+    def __hash__(self) -> int:
+        return hash(tuple(self.values.items()))
+
     def __getattr__(self, name: str) -> Any:
         """The value of an option."""
         if name in SWEEP:
