@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.errors import CheckError, LimitError
 from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
-from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of
+from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.search.options import EvaluateOptions
 
 EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.
 
@@ -36,23 +37,15 @@ Exit codes: 0 counted, 2 bad input, 4 too large to simulate or walk, 5 a claim i
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("evaluate", help=EVALUATE_HELP)(guarded(evaluate))
-
-
+@taking(EvaluateOptions)
 def evaluate(
     *,
     solution: Annotated[
         Path, typer.Argument(metavar="SOLUTION.json", parser=path_of, help="A solution file.", show_default=False)
     ],
-    simulate: Annotated[bool, typer.Option("--simulate", help="Execute the loop nest as well.")] = False,
-    counting: CountingOption = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, help="Largest number of simulated accesses, or of steps of a walk.")
-    ] = 5_000_000,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> int:
     """Print what the mapping of a solution file really costs."""
     from optmap.answers.documents.saved_tree import SavedTree
@@ -62,15 +55,16 @@ def evaluate(
 
     read = saved_mapping(solution)
     walked = isinstance(read, SavedTree)
+    simulate = options.pop("simulate")
     if not simulate and not walked:
         refuse_unused("is for --simulate; add it, or", "limit")
     prepare_pictures(plot)
     too_large: LimitError | None = None
     with Progress("evaluating"):
-        evaluation = verbs.evaluate(read, counting=counting, simulate=simulate and walked, limit=limit)
+        evaluation = verbs.evaluate(read, simulate=simulate and walked, **options)
         if simulate and not walked:
             try:
-                evaluation = verbs.evaluate(read, simulate=True, limit=limit)
+                evaluation = verbs.evaluate(read, simulate=True, limit=options["limit"])
             except LimitError as error:
                 too_large = error
     draw_pictures(evaluation, plot)
@@ -82,3 +76,8 @@ def evaluate(
         complain(str(too_large))
         return too_large.exit_code
     return 0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("evaluate", help=EVALUATE_HELP)(guarded(evaluate))

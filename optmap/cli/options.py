@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from optmap.base.errors import InputError
 from optmap.kernels.code_options import ActivationLayout, StoreKind
 from optmap.machines.machine import CapacityRule
+from optmap.questions.option import Option, declared
 from optmap.questions.options import TileRule
 from optmap.workloads.workload import Padding, Semantics
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def path_of(text: str) -> Path:
@@ -31,21 +36,48 @@ def time_of(text: str | float) -> float:
         raise typer.BadParameter(str(error)) from error
 
 
-def settings_from(texts: list[str] | None) -> dict[str, str]:
-    """Settings from their texts.
+def taking(options: type) -> Callable[[Command], Command]:
+    """Give a command that takes `**options` those of a typed dictionary, as options of the shell.
 
-    Raises:
-        InputError: for a text without a name or a value, or a name that is set twice.
+    They come in the order of their declaration, before the command's own.
     """
-    found = {}
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not (name.strip() and equals and value.strip()):
-            raise InputError(f"--set {text}: write NAME=VALUE, such as --set victory=1000")
-        if name.strip() in found:
-            raise InputError(f"--set {text}: {name.strip()} is set twice; say it once")
-        found[name.strip()] = value.strip()
-    return found
+
+    def made(command: Command) -> Command:
+        own = signature(command, eval_str=True)
+        parts = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        first = [each for each in parts if each.default is Parameter.empty]
+        last = [each for each in parts if each.default is not Parameter.empty]
+        named = [_parameter(each) for each in declared(options).values() if each.opt.shell is not None]
+        command.__signature__ = own.replace(parameters=[*first, *named, *last])  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in (*first, *named, *last)}
+        return command
+
+    return made
+
+
+def _parameter(option: Option) -> Parameter:
+    """An option as Typer takes it."""
+    opt = option.opt
+    kind = opt.choices or (int if opt.least is not None else opt.shell)
+    default = None if opt.default is None or kind == list[str] else opt.default
+    shown = typer.Option(
+        option.flag,
+        help=f"{opt.help} Repeatable." if kind == list[str] else opt.help,
+        metavar=opt.metavar,
+        parser=PARSERS.get(kind),
+        min=opt.least,
+        show_default=default is not None,
+    )
+    return Parameter(
+        option.name,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind | None if default is None else kind, shown],
+    )
+
+
+PARSERS: dict[Any, Callable[[str], Any]] = {Path: path_of, float: time_of}
+"""What reads the text of an option of a type."""
 
 
 WorkloadArgument = Annotated[

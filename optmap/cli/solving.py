@@ -8,28 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say
-from optmap.cli.options import (
-    CapacityOption,
-    ConstraintOption,
-    CountingOption,
-    ExtentsOption,
-    JsonOption,
-    MachineOption,
-    MemoryOption,
-    PaddingOption,
-    PlotFolderOption,
-    SemanticsOption,
-    SettingOption,
-    TilesOption,
-    WorkloadArgument,
-    path_of,
-    settings_from,
-    time_of,
-)
+from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.files.inputs import machine_of, workload_of
-from optmap.machines.machine import CapacityRule
-from optmap.questions.options import IntegerRule, TileRule
+from optmap.search.options import SolveOptions
 
 if TYPE_CHECKING:
     from optmap.search.result import Answer
@@ -94,89 +75,10 @@ Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached or interrupted 
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("solve", help=SOLVE_HELP)(guarded(solve, stoppable=True))
-
-
+@taking(SolveOptions)
 def solve(
     *,
     workload: WorkloadArgument,
-    machine: MachineOption = None,
-    memory: MemoryOption = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method", help="See: optmap list methods. If left out: mopt, on accelerators exact.", show_default=False
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            "--objective",
-            help="bottleneck, sum, loads, traffic, or time (predicted, on machines with a core); on accelerators edp, "
-            "energy, cycles or port-cycles (older name: traffic); the method's own if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    counting: CountingOption = None,
-    tiles: TilesOption = TileRule.ANY,
-    capacity: CapacityOption = CapacityRule.TILE,
-    integers: Annotated[
-        IntegerRule, typer.Option("--integers", help="Exact integer search, or rounding down as MOpt does.")
-    ] = IntegerRule.EXACT,
-    cores: Annotated[int, typer.Option("--cores", min=1, help="Cores to split the work over.")] = 1,
-    innermost: Annotated[
-        str | None,
-        typer.Option("--innermost", metavar="LEVEL", help="Leave out the levels inside this one.", show_default=False),
-    ] = None,
-    constraint: ConstraintOption = None,
-    solver: Annotated[
-        str | None,
-        typer.Option(
-            "--solver",
-            help="Of the relaxation: batch (optmap's own) or ipopt (through Pyomo, slower); solvers.cfg if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    certificate: Annotated[
-        str,
-        typer.Option(
-            "--certificate",
-            help="What optmap check FILE re-proves: bound, or full: relaxation and integer bound, too.",
-        ),
-    ] = "bound",
-    confirm: Annotated[
-        bool,
-        typer.Option("--confirm", help="On accelerators: a second search, without dominance, confirms the optimum."),
-    ] = False,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(
-            "--evaluations",
-            min=1,
-            help="On accelerators: mappings that random and other searches may have judged; any number if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    setting: SettingOption = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(
-            "--journal",
-            metavar="FILE",
-            parser=path_of,
-            help="On accelerators: keep the scores of a search here; if the file is there, go on where it ended.",
-            show_default=False,
-        ),
-    ] = None,
-    semantics: SemanticsOption = None,
-    padding: PaddingOption = None,
-    extents: ExtentsOption = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Stop after this time.")
-    ] = 60.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the search; same seed, same answer.")] = 0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -185,46 +87,27 @@ def solve(
     ] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> int:
     """Solve a workload on a machine and print the answer."""
+    from optmap import api
     from optmap.base.writing import check_target, to_json
 
-    problem = workload_of(workload, extents, semantics, padding)
-    target = machine_of(machine, memory)
     check_target(output)
-    check_target(journal)
+    check_target(options["journal"])
     prepare_pictures(plot)
-    from optmap import api
-
     with Progress("solving") as progress:
-        result = api.solve(
-            problem,
-            machine=target,
-            semantics=semantics,
-            method=method,
-            objective=objective,
-            counting=counting,
-            tiles=tiles.value,
-            capacity=capacity.value,
-            integers=integers.value,
-            cores=cores,
-            innermost=innermost,
-            constraints=constraint,
-            solver=solver,
-            certificate=certificate,
-            time_limit=time_limit,
-            confirm=confirm,
-            evaluations=evaluations,
-            settings=settings_from(setting),
-            journal=journal,
-            seed=seed,
-            progress=progress,
-        )
+        result = api.solve(workload, **options, progress=progress)
     if output is not None:
         result.save(output)
     draw_pictures(result, plot)
     say(to_json(result.to_dict()) if as_json else str(result))
     return _exit_code(result)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("solve", help=SOLVE_HELP)(guarded(solve, stoppable=True))
 
 
 def _exit_code(result: Answer[Any, Any]) -> int:

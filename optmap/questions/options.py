@@ -46,6 +46,15 @@ PORT_CYCLES = "port-cycles"
 """The name of the cycles that the slowest port needs, as an objective."""
 
 
+class CertificateKind(StrEnum):
+    """What a solution's file can prove beside its mapping."""
+
+    BOUND = "bound"
+    """The lower bound."""
+    FULL = "full"
+    """The relaxation and the integer bound, too."""
+
+
 class Merit(StrEnum):
     """Which number of a counted mapping is minimised on an accelerator: what the names in `MERITS` stand for."""
 

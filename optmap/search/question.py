@@ -64,6 +64,8 @@ class Question(Concise):
     """Called with what is being done and the share of the time limit used."""
     notes: tuple[str, ...] = ()
     """What a reader should know of how it is understood."""
+    others: Mapping[str, object] = field(default_factory=dict)
+    """Options that were declared and have no field here, by name."""
 
     @cached_property
     def clock(self) -> Clock:

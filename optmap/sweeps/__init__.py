@@ -25,7 +25,7 @@ __getattr__, __dir__ = exports(
         "records.rows": "COLUMNS KEY Row arrow_schema as_dict row_of",
         "engines.slots": "PIPE_BYTES Slot",
         "spec": "Axis Options Refine",
-        "spec_io": "AXIS_KEYS KEYS OPTION_KEYS REFINE_KEYS read_spec spec_from",
+        "spec_io": "AXIS_KEYS KEYS REFINE_KEYS read_spec spec_from",
         "store": "SweepStore read_rows",
         "tally": "Tally",
     },

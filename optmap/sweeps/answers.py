@@ -219,25 +219,9 @@ def _bound_document(found: LevelBound) -> dict[str, object]:
 
 
 def _answer_mapping(point: GridPoint) -> PointAnswer:
-    options = point.options
-    result = solve(
-        point.workload,
-        machine=point.machine,
-        method=point.method,
-        objective=options.objective,
-        tiles=options.tiles,
-        capacity=options.capacity,
-        integers=options.integers,
-        cores=options.cores,
-        innermost=options.innermost,
-        constraints=options.constraints,
-        solver=options.solver,
-        time_limit=options.time_limit,
-        counting=options.counting,
-        evaluations=options.evaluations,
-        settings=settings_for(options.settings, point.method),
-        seed=point.seed,
-    )
+    own = {"settings": settings_for(point.options.settings, point.method), "seed": point.seed}
+    asked = {**point.options.values, **own, "machine": point.machine, "method": point.method}
+    result = solve(point.workload, **asked)
     return KEPT[result.count.kind](point, result)
 
 

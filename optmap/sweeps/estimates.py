@@ -65,7 +65,7 @@ def trials(spec: SweepSpec, method: str) -> list[GridPoint]:
         curve, amounts = found[number], grid[number]
         machine = machine_at(spec, curve, amounts[part * (len(amounts) - 1) // (TRIED - 1)])
         options = spec.options.of(method)
-        options = replace(options, time_limit=min(options.time_limit, TRIAL_S))
+        options = options.having(time_limit=min(options.time_limit, TRIAL_S))
         point = make_point(curve.workload, machine, level=curve.level, method=method, options=options, seed=spec.seed)
         made.setdefault(point.input_hash, point)
     return list(made.values())

@@ -72,7 +72,7 @@ def make_point(
         "innermost": options.innermost,
     }
     if method != BOUND:
-        depends |= {"options": _options_document(options)}
+        depends |= {"options": options.document}
     if method not in ANSWER_VERSIONS:
         depends |= {"code": code_digest(method)}
     if own := own_policies(options.counting):
@@ -105,7 +105,7 @@ def task_text(point: GridPoint) -> str:
             "machine": machine_document(point.machine),
             "level": point.level,
             "method": point.method,
-            "options": _options_document(point.options),
+            "options": point.options.document,
             "seed": point.seed,
             **({"plugins": list(PLUGINS)} if _own(point) else {}),
         },
@@ -166,18 +166,6 @@ def _nameless_machine(machine: Machine) -> dict[str, object]:
     return {key: value for key, value in machine_document(machine).items() if key != "name"}
 
 
-def _options_document(options: Options) -> dict[str, object]:
-    given = {name: getattr(options, name) for name in Options.__dataclass_fields__}
-    absent = {
-        "solver": None,
-        "constraints": (),
-        "counting": None,
-        "evaluations": None,
-        "settings": (),
-    }  # options that came later leave the hashes of points without them
-    return {name: value for name, value in given.items() if not (name in absent and value == absent[name])}
-
-
 def blank_row(point: GridPoint, *, stop: str, error: str = "", seconds: float = 0.0) -> Row:
     """The row of a point without any answer.
 
@@ -198,10 +186,10 @@ def blank_row(point: GridPoint, *, stop: str, error: str = "", seconds: float = 
         method=point.method,
         objective=(point.options.objective or "") if mapping else "",
         semantics=point.workload.semantics.value,
-        tiles=point.options.tiles if mapping else "",
-        capacity_rule=point.options.capacity if mapping else "",
+        tiles=point.options.tiles.value if mapping else "",
+        capacity_rule=point.options.capacity.value if mapping else "",
         cores=point.options.cores,
-        constraints="; ".join(point.options.constraints) if mapping else "",
+        constraints="; ".join(point.options.constraints.texts) if mapping else "",
         count=point.workload.count,
         operations=point.workload.operations,
         stop=stop,

@@ -114,7 +114,7 @@ def race(
         tiles=TILES.value,
         time_limit=seconds(budget, "budget (--budget)"),
         evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
-        settings=settings,  # type: ignore[arg-type] # read by Options
+        settings=settings,
     )
     spec = SweepSpec(
         workloads=layers_of(workloads, extents),
@@ -213,7 +213,7 @@ def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path
             if mine:
                 part = _only(spec, mine)
                 limit = proof if names is first and proof is not None else part.options.time_limit
-                part = replace(part, options=replace(part.options, time_limit=limit))
+                part = replace(part, options=part.options.having(time_limit=limit))
                 heats.append(_Heat(spec=part, engine=worker, directory=place))
     return heats
 
@@ -222,7 +222,7 @@ def _only(spec: SweepSpec, methods: Sequence[str]) -> SweepSpec:
     """A race with some of its methods, each with its own settings."""
     mine = tuple(name for name in spec.methods if name in methods)
     texts = tuple(text for text in spec.options.settings if method_of(text) in mine)
-    return replace(spec, methods=mine, options=replace(spec.options, settings=texts))
+    return replace(spec, methods=mine, options=spec.options.having(settings=texts))
 
 
 def _layer(workload: Workload, methods: Sequence[str], answers: Mapping[tuple[str, str], MethodRun | str]) -> LayerRace:

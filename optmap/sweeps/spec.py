@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated, Any, Unpack
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.base.names import choose
 from optmap.count.policies import nest_policies
-from optmap.machines.machine import CapacityRule, Machine, two_level
-from optmap.mappings.constraint_texts import constraints_of
+from optmap.machines.machine import Machine, two_level
 from optmap.questions.objective import every_objective
-from optmap.questions.options import IntegerRule, TileRule
+from optmap.questions.option import Opt, declared, values_of
 from optmap.search.methods import METHODS, default_method
-from optmap.solvers.config import FORMS
-from optmap.sweeps.method_settings import method_of, method_settings
+from optmap.search.options import SharedOptions
+from optmap.sweeps.method_settings import SettingsInput, method_of, method_settings
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.workload import Workload
 
@@ -90,59 +91,76 @@ class Refine:
             raise InputError(f"refine: most_points is {self.most_points}; use 2 to {MOST_POINTS}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions(SharedOptions, total=False):
+    """Options of the mapping methods of a sweep, as of `optmap.solve`, and whose each setting is."""
+
+    settings: Annotated[
+        SettingsInput,
+        Opt(
+            help="Of methods such as random on accelerators: {random.victory: 0}, or texts random.victory=0.",
+            default=(),
+            read=lambda value, name, where: method_settings(value, f"{where}: {name}: "),
+            hashed=False,
+            schema={
+                "oneOf": [
+                    {"type": "string"},
+                    {"type": "array", "items": {"type": "string"}},
+                    {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
+                ]
+            },
+        ),
+    ]
+
+
+SWEEP = declared(SweepOptions)
+"""The options of a sweep, by name."""
+
+
+@dataclass(frozen=True, init=False)
 class Options:
-    """Options of the mapping methods, as of `optmap.solve`."""
+    """What every option of a sweep is.
 
-    objective: str | None = None
-    """What is minimised; None takes each method's own."""
-    counting: str | None = None
-    """On accelerators, the name of a policy, which workers may not know; None for `exact` there, and elsewhere."""
-    tiles: str = "any"
-    capacity: str = "tile"
-    integers: str = "exact"
-    cores: int = 1
-    innermost: str | None = None
-    constraints: tuple[str, ...] = ()
-    """What tiles and loop orders must be, as `optmap.solve` reads them; kept as they are printed."""
-    solver: str | None = None
-    """Of the relaxation; None takes the one of `solvers.cfg`."""
-    time_limit: float = 60.0
-    """Seconds after which a solve returns the best it has."""
-    evaluations: int | None = None
-    """On accelerators, mappings that a method which explores may have judged; None for any number."""
-    settings: tuple[str, ...] = ()
-    """Of methods that explore, as `random.victory=0`."""
+    Args:
+        **given: those that are not as they are if left out.
 
-    def __post_init__(self) -> None:
-        choices = {
-            "objective": every_objective(),
-            "tiles": tuple(rule.value for rule in TileRule),
-            "capacity": tuple(rule.value for rule in CapacityRule),
-            "integers": tuple(rule.value for rule in IntegerRule),
-            "solver": FORMS["relaxation"],
-        }
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if not (name in ("objective", "solver") and value is None):
-                choose(name, value, known, where="options")
-        try:
-            object.__setattr__(self, "constraints", constraints_of(self.constraints).texts)
-        except InputError as error:
-            raise InputError(f"options: constraints: {error}") from error
-        if self.cores < 1:
-            raise InputError(f"options: cores is {self.cores}; use 1 or more")
-        object.__setattr__(self, "settings", method_settings(self.settings, "options: settings: "))
-        if self.evaluations is not None and self.evaluations < 1:
-            raise InputError(f"options: evaluations is {self.evaluations}; use 1 or more")
-        if not 0 < self.time_limit < math.inf:
-            raise InputError(f"options: time_limit is {self.time_limit}; give a positive number of seconds")
+    Raises:
+        InputError: for a value that cannot be.
+    """
+
+    values: Mapping[str, Any]
+
+    def __init__(self, **given: Unpack[SweepOptions]) -> None:
+        object.__setattr__(self, "values", values_of(SWEEP, given, "options"))
+        if self.objective is not None:
+            choose("objective", self.objective, every_objective(), where="options")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values.items()))
+
+    def __getattr__(self, name: str) -> Any:
+        """The value of an option."""
+        if name in SWEEP:
+            return self.values[name]
+        raise AttributeError(f"there is no option {name!r}; known are {', '.join(SWEEP)}")
+
+    def having(self, **others: Unpack[SweepOptions]) -> Options:
+        """The same, but for some."""
+        return Options(**{**self.values, **others})
 
     def of(self, method: str) -> Options:
         """What they say to one method: numbers of evaluations and settings only to one that explores, and its own."""
         if method not in METHODS or METHODS[method].explorer is None:
-            return replace(self, evaluations=None, settings=())
-        return replace(self, settings=tuple(text for text in self.settings if method_of(text) == method))
+            return self.having(evaluations=None, settings=())
+        return self.having(settings=tuple(text for text in self.settings if method_of(text) == method))
+
+    @property
+    def document(self) -> dict[str, object]:
+        """As plain values; those that came later only where they ask for something, so that digests stay."""
+        return {
+            name: option.written(self.values[name])
+            for name, option in SWEEP.items()
+            if option.opt.hashed or self.values[name] != option.opt.default
+        }
 
 
 def default_methods(machines: tuple[Machine, ...]) -> tuple[str, ...]:
@@ -216,7 +234,7 @@ class SweepSpec:
 
     def _check_constraints(self) -> None:
         """Refuse levels or dims that are not there; a size beyond an extent is an answer of its point."""
-        demanded = constraints_of(self.options.constraints)
+        demanded = self.options.constraints
         for machine in (self.machines or (two_level(Capacity(amount=1, unit="words")),)) if demanded else ():
             inside = machine if self.options.innermost is None else machine.from_level(self.options.innermost)
             for workload in self.workloads:

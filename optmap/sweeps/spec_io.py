@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from optmap.base.errors import InputError
 from optmap.base.values import file_path, seconds
@@ -18,7 +19,7 @@ from optmap.files.reading import load_yaml
 from optmap.files.workloads import read_workloads, workload_from
 from optmap.machines.machine import Machine
 from optmap.sweeps.machine_numbers import variants
-from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, Axis, Options, Refine, SweepSpec, default_methods
+from optmap.sweeps.spec import METRICS, MOST_POINTS, SCALES, SWEEP, Axis, Options, Refine, SweepSpec, default_methods
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.sizes import parse_capacity
@@ -40,20 +41,6 @@ KEYS = (
     "seed",
 )
 AXIS_KEYS = ("level", "from", "to", "points", "scale", "values")
-OPTION_KEYS = (
-    "objective",
-    "counting",
-    "tiles",
-    "capacity",
-    "integers",
-    "cores",
-    "innermost",
-    "constraints",
-    "solver",
-    "time_limit",
-    "evaluations",
-    "settings",
-)
 REFINE_KEYS = ("metric", "tolerance", "most_points")
 
 
@@ -167,19 +154,10 @@ def _size(value: object, where: str) -> Capacity:
 
 
 def _options(fields: Fields) -> Options:
-    fields.allow(*OPTION_KEYS)
-    given: dict[str, object] = {}
-    for key in fields.values:
-        if key in ("cores", "evaluations"):
-            given[key] = fields.integer(key)
-        elif key == "time_limit":
-            given[key] = _time(fields, key)
-        elif key in ("constraints", "settings"):
-            given[key] = fields.get(key)
-        else:
-            given[key] = fields.text(key)
+    fields.allow(*SWEEP)
     try:
-        return Options(**given)  # type: ignore[arg-type]
+        given: dict[str, Any] = {name: fields.get(name) for name in fields.values}
+        return Options(**given)
     except InputError as error:
         raise located(error, fields.where.partition(": ")[0]) from error
 

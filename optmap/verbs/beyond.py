@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from optmap import api
 from optmap.base.errors import InputError
@@ -24,6 +24,8 @@ from optmap.files.inputs import (
     text_of,
     workload_of,
 )
+from optmap.questions.option import declared, refuse_elsewhere, taking, values_of
+from optmap.search.options import EvaluateOptions
 from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
@@ -44,20 +46,15 @@ if TYPE_CHECKING:
     from optmap.sweeps.plan import Plan
 
 
+@taking(EvaluateOptions)
 def evaluate(
-    solution: Answer[Any, Any] | SavedSolution | SavedTree | str | Path,
-    *,
-    counting: str | None = None,
-    simulate: bool = False,
-    limit: int = 5_000_000,
+    solution: Answer[Any, Any] | SavedSolution | SavedTree | str | Path, **options: Unpack[EvaluateOptions]
 ) -> Evaluation[Any] | TreeEvaluation:
     """Count a mapping's exact cost again, from the mapping alone.
 
     Args:
         solution: what `solve` returned, a solution file, or a file with a mapping tree, which is walked.
-        counting: name of a policy of its kind of machine; None for that of the solution, on caches for both its forms.
-        simulate: execute the loop nest as well, with LRU and with optimal replacement.
-        limit: largest number of simulated accesses, or of steps of a walk.
+        **options: as they are declared.
 
     Returns:
         The recount; `.disagreements` are the claims of the file that it contradicts.
@@ -71,16 +68,17 @@ def evaluate(
     from optmap.answers.documents.recount import evaluate_solution, run_simulations
     from optmap.answers.documents.saved_tree import SavedTree, evaluate_tree
     from optmap.report.answers.loading import saved_mapping
-    from optmap.search.meaning import refuse_meaningless
 
+    known = declared(EvaluateOptions)
+    asked = values_of(known, options)
     read = saved_mapping(solution)
     if isinstance(read, SavedTree):
-        if simulate or counting is not None:
+        if asked["simulate"] or asked["counting"] is not None:
             raise InputError("a mapping tree is walked, and nothing else; leave out --simulate and --counting")
-        return evaluate_tree(read, limit)
-    refuse_meaningless(read.machine, {"simulate": simulate})
-    found = evaluate_solution(read, counting)
-    return replace(found, simulations=run_simulations(read, limit)) if simulate else found
+        return evaluate_tree(read, asked["limit"])
+    refuse_elsewhere(known, read.machine, asked)
+    found = evaluate_solution(read, asked["counting"])
+    return replace(found, simulations=run_simulations(read, asked["limit"])) if asked["simulate"] else found
 
 
 def conformance(records: str | Path, *, counting: str | None = None) -> Conformance:

@@ -249,7 +249,7 @@ def test_sweeps_take_them() -> None:
     common = {"workloads": ["C[i,j] += A[i,k]*B[k,j]"], "extents": {"i": 12, "j": 10, "k": 8}}
     common |= {"capacities": {"values": ["20w", "40w"]}, "methods": ["bound", "mopt"]}
     spec = spec_from({**common, "options": {"constraints": {"Fast.i": 9, "Fast.j": "<=1"}}})
-    assert spec.options.constraints == ("Fast.i=9", "Fast.j<=1")
+    assert spec.options.constraints.texts == ("Fast.i=9", "Fast.j<=1")
     points = {
         options: make_point(
             spec.workloads[0], two_level(parse_capacity("20w")), level="Fast", method="mopt", options=options, seed=0

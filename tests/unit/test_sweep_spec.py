@@ -21,10 +21,8 @@ from optmap.search import Answer, Question
 from optmap.sweeps import (
     AXIS_KEYS,
     KEYS,
-    OPTION_KEYS,
     REFINE_KEYS,
     Axis,
-    Options,
     curves,
     estimate,
     first_grid,
@@ -34,6 +32,7 @@ from optmap.sweeps import (
     spec_from,
 )
 from optmap.sweeps.plan import points
+from optmap.sweeps.spec import SWEEP
 from optmap.workloads.amounts import Capacity
 
 EXAMPLE = """
@@ -91,7 +90,7 @@ def test_library_sweeps_are_valid(schema: dict[str, Any]) -> None:
 def test_schema_and_reader_know_the_same_keys(schema: dict[str, Any]) -> None:
     assert set(schema["properties"]) == set(KEYS)
     assert set(schema["properties"]["capacities"]["properties"]) == set(AXIS_KEYS)
-    assert set(schema["properties"]["options"]["properties"]) == set(OPTION_KEYS)
+    assert schema["properties"]["options"]["properties"] == {name: each.schema for name, each in SWEEP.items()}
     assert set(schema["properties"]["refine"]["properties"]) == set(REFINE_KEYS)
 
 
@@ -129,7 +128,7 @@ def test_schema_and_reader_know_the_same_keys(schema: dict[str, Any]) -> None:
         ({"machines": ["balanced", "balanced"], "capacities": None}, "names repeat"),
         ({"options": {"tiles": "some"}}, "unknown tiles 'some'"),
         ({"options": {"time_limit": 0}}, "positive"),
-        ({"options": {"cores": 0}}, "1 or more"),
+        ({"options": {"cores": 0}}, "options: cores is 0; a whole number from 1"),
         ({"refine": {"metric": "cost"}}, "unknown metric 'cost'; known are gap, traffic, bound"),
         ({"refine": {"tolerance": "1"}}, "percentage"),
         ({"refine": {"tolerance": "0%"}}, "more than 0"),
@@ -239,7 +238,7 @@ def test_an_option_has_one_name_from_the_command_line_to_the_answer():
     for name in ("objective", "tiles", "capacity", "integers", "cores"):
         assert name in inspect.signature(solving.solve).parameters
         assert name in inspect.signature(optmap.solve).parameters
-        assert name in Options.__dataclass_fields__
+        assert name in SWEEP
         assert name in Question.__dataclass_fields__
     for name in ("objective", "tiles", "capacity"):
         assert isinstance(getattr(Answer, name), property)

@@ -1,0 +1,138 @@
+"""Options are declared once: a toy entry reaches Python, the shell, sweep files, their schema and digests."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Annotated, Any, get_type_hints
+
+import pytest
+
+import optmap
+from optmap import api
+from optmap.base.errors import InputError
+from optmap.cli.options import taking as at_the_shell
+from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of, whole
+from optmap.search.options import SharedOptions, SolveOptions
+from optmap.sweeps.points import make_point, read_task, task_text
+from optmap.sweeps.spec import SWEEP, Options, SweepOptions
+from optmap.sweeps.spec_io import spec_from
+from optmap.workloads.parser import parse_workload
+
+PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 8, "k": 6})
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option that there was not, declared in one place: the dictionary of `solve` and sweeps."""
+    entry = Annotated[
+        int, Opt(help="How patient it is.", default=0, read=whole(0), least=0, meshes=False, hashed=False)
+    ]
+    for options, read in ((SolveOptions, api.SOLVE), (SweepOptions, SWEEP)):
+        monkeypatch.setitem(options.__annotations__, "patience", entry)
+        declared.cache_clear()
+        monkeypatch.setitem(read, "patience", declared(options)["patience"])  # type: ignore[arg-type]
+    yield
+    monkeypatch.undo()
+    declared.cache_clear()
+
+
+@pytest.mark.usefixtures("patience")
+def test_a_toy_reaches_python_the_method_the_shell_sweeps_and_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    real = api.METHODS["mopt"].run
+    kind = type(api.METHODS["mopt"])
+    monkeypatch.setattr(kind, "run", lambda method, question: asked.append(question) or real(question))
+
+    @taking(SolveOptions)
+    def made(workload: Any, **options: Any) -> None:
+        pass
+
+    assert inspect.signature(made).parameters["patience"].default == 0
+    api.solve(PRODUCT, memory="64w", patience=3)  # type: ignore[call-arg]
+    assert asked[-1].others == {"patience": 3}
+    with pytest.raises(InputError, match="patience is -1"):
+        api.solve(PRODUCT, memory="64w", patience=-1)  # type: ignore[call-arg]
+
+    command = at_the_shell(SolveOptions)(lambda *, workload, **options: options)
+    shell = inspect.signature(command).parameters["patience"]
+    assert shell.default == 0
+    assert shell.annotation.__metadata__[0].default == "--patience"
+
+    document: dict[str, Any] = {
+        "workloads": ["C[i,j] += A[i,k]*B[k,j]"],
+        "extents": {"i": 12, "j": 8, "k": 6},
+        "capacities": {"values": ["64w"]},
+        "methods": ["mopt"],
+    }
+    spec = spec_from({**document, "options": {"patience": 2}})
+    assert spec.options.patience == 2
+    assert SWEEP["patience"].schema == {
+        "type": "integer",
+        "minimum": 0,
+        "default": 0,
+        "description": "How patient it is.",
+    }
+    machine = optmap.machine("balanced")
+    points = [
+        make_point(PRODUCT, machine, level="L1", method="mopt", options=options, seed=0)
+        for options in (Options(), Options(patience=0), Options(patience=2))  # type: ignore[call-arg]
+    ]
+    assert points[0].input_hash == points[1].input_hash != points[2].input_hash
+    assert read_task(task_text(points[2])).options.patience == 2
+
+
+def test_python_shell_and_sweeps_have_the_same_options() -> None:
+    python = inspect.signature(optmap.solve).parameters
+    assert set(python) == {"workload", *declared(SolveOptions)}
+    for name, option in declared(SharedOptions).items():
+        assert python[name].default == option.opt.default == SWEEP[name].opt.default
+        assert option.opt.help.split()[0] in str(optmap.solve.__doc__)
+    assert {"return", "workload", "options"} == set(get_type_hints(optmap.solve))
+
+
+def test_every_option_of_solve_is_said_at_the_shell(optmap_help: str) -> None:
+    for option in declared(SolveOptions).values():
+        assert (option.flag in optmap_help) is (option.opt.shell is not None), option.name
+
+
+@pytest.fixture(scope="module")
+def optmap_help() -> str:
+    from typer.testing import CliRunner
+
+    from optmap.cli.app import app
+
+    return CliRunner().invoke(app, ["solve", "--help"]).output
+
+
+def test_a_name_that_is_no_option_is_refused_as_python_refuses_it() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tile'"):
+        optmap.solve(PRODUCT, memory="64w", tile="any")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tile'"):
+        values_of(SWEEP, {"tile": 1})
+
+
+def test_what_means_nothing_on_a_machine_is_refused_with_its_flag() -> None:
+    solve = declared(SolveOptions)
+    meshed, plain = optmap.machine("eyeriss"), optmap.machine("balanced")
+    refuse_elsewhere(solve, meshed, values_of(solve, {}))
+    refuse_elsewhere(solve, plain, values_of(solve, {}))
+    for given, machine, said in (
+        ({"settings": {"hops": 1}}, plain, "--set is for searches on accelerators, which balanced is not"),
+        ({"capacity": "safe"}, meshed, "--capacity safe has no meaning on the accelerator eyeriss"),
+        ({"certificate": "full"}, meshed, "--certificate full has no meaning"),
+    ):
+        with pytest.raises(InputError, match=said):
+            refuse_elsewhere(solve, machine, values_of(solve, given))
+
+
+def test_options_of_sweeps_are_values_that_compare_and_do_not_change() -> None:
+    one = Options(constraints={"Fast.i": 4}, settings={"random.victory": 0})
+    assert one == Options(**one.values) == one.having()
+    assert one != Options()
+    assert json.loads(json.dumps(one.document)) == {
+        "objective": None, "tiles": "any", "capacity": "tile", "integers": "exact", "cores": 1, "innermost": None,
+        "time_limit": 60.0, "constraints": ["Fast.i=4"], "settings": ["random.victory=0"],
+    }  # fmt: skip
+    with pytest.raises(AttributeError, match="there is no option 'tile'"):
+        _ = one.tile
