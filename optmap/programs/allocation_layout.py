@@ -14,6 +14,7 @@ from functools import cache
 from itertools import product
 from math import log, prod
 
+from optmap.base.clock import current
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import whole
@@ -143,17 +144,33 @@ def least_new(
         place: which dim the loop is over.
         whole: extent of that dim in the workload.
         footprint: of a tile.
+
+    Raises:
+        LimitError: if the time of the answer is over.
     """
     words, shift = footprint.words(coefficients, extents), coefficients[place] * extents[place]
     if footprint is Footprint.HULL:
         return min(words, shift)
-    tile = {sum(c * i for c, i in zip(coefficients, at, strict=True)) for at in product(*map(range, extents))}
-    span, least = max(tile), words
+    tile = _values(coefficients, extents)
+    span, touched, least = tile.bit_length() - 1, tile.bit_count(), words
     for times in range(1, whole // extents[place] + 1):
         if times * shift > span:
             break
-        least = min(least, len({value + times * shift for value in tile} - tile))
+        current().check()
+        least = min(least, touched - (tile & (tile >> times * shift)).bit_count())
     return least
+
+
+def _values(coefficients: tuple[int, ...], extents: tuple[int, ...]) -> int:
+    """The values of a subscript over a tile, as the bits of a number."""
+    found = 1
+    for coefficient, extent in zip(coefficients, extents, strict=True):
+        done = 1
+        while done < extent:  # as many again, as far as there are
+            more = min(done, extent - done)
+            found |= found << coefficient * more
+            done += more
+    return found
 
 
 def layout_of(fabric: Fabric, counting: Policy) -> StageLayout:

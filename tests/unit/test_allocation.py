@@ -6,6 +6,7 @@ import random
 import time
 from math import exp, isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -15,20 +16,24 @@ from spatial_strategies import COUNTINGS, WALKED
 
 from optmap import check
 from optmap import solve as solve_workload
-from optmap.base.clock import Clock
-from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.clock import Clock, limited
+from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.count.meshes.count import NEST_EXACT, NEST_TIMELOOP, count_nest
 from optmap.count.meshes.policy import NestPolicy
+from optmap.files.library import machine
 from optmap.machines.accelerator import Store
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.nest import MemoryNest, Nest
 from optmap.programs.allocation import Allocation
 from optmap.programs.allocation_layout import least_new
+from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
-from optmap.search.allocation.allocation import solve_allocation
+from optmap.search.allocation.allocation import AllocationAnswer, solve_allocation
 from optmap.search.allocation.nest_orders import best_orders
+from optmap.search.allocation.programs import solve_by_program
+from optmap.search.question import Question
 from optmap.solvers import Stop
 from optmap.solvers.outer import MARGIN, OuterModel
 from optmap.workloads.amounts import Capacity
@@ -122,6 +127,25 @@ def test_a_step_brings_at_least_what_is_new_after_any_move(coefficients: tuple[i
         moves = (coefficients[0] * extents[0] * times for times in range(1, 13))
         expected = min(len({value + move for value in tile} - tile) for move in moves)
         assert least_new(coefficients, extents, 0, 12 * extents[0], counting.footprint) == expected
+
+
+def test_tables_of_large_tiles_are_made_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    least_new.cache_clear()
+    assert least_new((1, 1), (4300, 1000), 0, 8600, NEST_EXACT.footprint) == 4300
+    least_new.cache_clear()
+    with limited(Clock(0.0)), pytest.raises(LimitError, match="time was over"):
+        least_new((1, 1), (4300, 1000), 0, 8600, NEST_EXACT.footprint)
+    workload = parse_workload("C[i] += A[i+j]*B[j]", {"i": 12, "j": 6})
+    asked = Question(workload=workload.with_semantics("assign"), machine=machine("simba"), objective=MERITS["edp"])
+
+    def with_no_time_left(*args: Any, **options: Any) -> AllocationAnswer:
+        with limited(Clock(0.0)):
+            return solve_allocation(*args, **options)
+
+    monkeypatch.setattr("optmap.search.allocation.programs.solve_allocation", with_no_time_left)
+    cut = solve_by_program(asked)
+    assert cut.late
+    assert "cut short before the allocation program began" in cut.proof
 
 
 def test_orders_are_all_tried_where_they_are_few() -> None:

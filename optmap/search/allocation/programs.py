@@ -48,14 +48,17 @@ def _by_program(question: Question) -> Found:
         raise no_mapping(question)
     if clock.late:
         return _not_begun(first)
-    found = solve_allocation(
-        question.fabric,
-        merit=question.merit,
-        counting=question.counting,
-        clock=clock,
-        start=first.nest,
-        progress=tell,
-    )
+    try:
+        found = solve_allocation(
+            question.fabric,
+            merit=question.merit,
+            counting=question.counting,
+            clock=clock,
+            start=first.nest,
+            progress=tell,
+        )
+    except LimitError:  # while its tables were being made
+        return _not_begun(first)
     if found.nest is None:
         raise LimitError("no mapping was found in time; raise the time limit")
     evaluations, curve = first.evaluations + found.evaluations, first.curve
