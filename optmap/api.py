@@ -71,13 +71,13 @@ def _asked(workload: WorkloadInput, values: dict[str, Any]) -> Question:
     from optmap.count.policies import nest_policy
     from optmap.search.question import Question, understood
 
+    problem = workload_of(workload, values["extents"], values["semantics"], values["padding"])
     target, objective = machine_of(values["machine"], values["memory"]), values["objective"]
     known = objectives_on(target)
     method = default_method(target, objective) if values["method"] is None else values["method"]
     choose("method", method, METHODS)
     if objective is not None:
         choose("objective", objective, known)
-    problem = workload_of(workload, values["extents"], values["semantics"], values["padding"])
     refuse_elsewhere(SOLVE, target, values)
     if values["innermost"] is not None:
         target = target.from_level(values["innermost"])

@@ -36,6 +36,23 @@ def time_of(text: str | float) -> float:
         raise typer.BadParameter(str(error)) from error
 
 
+def settings_from(texts: list[str] | None) -> dict[str, str]:
+    """Settings from their texts.
+
+    Raises:
+        InputError: for a text without a name or a value, or a name that is set twice.
+    """
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals and value.strip()):
+            raise InputError(f"--set {text}: write NAME=VALUE, such as --set victory=1000")
+        if name.strip() in found:
+            raise InputError(f"--set {text}: {name.strip()} is set twice; say it once")
+        found[name.strip()] = value.strip()
+    return found
+
+
 def taking(options: type) -> Callable[[Command], Command]:
     """Give a command that takes `**options` those of a typed dictionary, as options of the shell.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say
-from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, path_of, taking
+from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, path_of, settings_from, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.search.options import SolveOptions
 
@@ -96,6 +96,7 @@ def solve(
     check_target(output)
     check_target(options["journal"])
     prepare_pictures(plot)
+    options["settings"] = settings_from(options["settings"])
     with Progress("solving") as progress:
         result = api.solve(workload, **options, progress=progress)
     if output is not None:

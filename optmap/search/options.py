@@ -46,21 +46,6 @@ def _constraints(value: Any, _name: str, where: str) -> Any:
         raise InputError(f"{where}: constraints: {error}") from error
 
 
-def _settings(value: Any, _name: str, _where: str) -> Any:
-    """By name; of texts `NAME=VALUE` as well."""
-    if value is None or isinstance(value, Mapping):
-        return value or {}
-    found = {}
-    for each in value:
-        name, equals, said = each.partition("=")
-        if not (name.strip() and equals and said.strip()):
-            raise InputError(f"--set {each}: write NAME=VALUE, such as --set victory=1000")
-        if name.strip() in found:
-            raise InputError(f"--set {each}: {name.strip()} is set twice; say it once")
-        found[name.strip()] = said.strip()
-    return found
-
-
 class WorkloadOptions(TypedDict, total=False):
     """What a workload is told beside its name or its statement."""
 
@@ -119,7 +104,6 @@ class SharedOptions(TypedDict, total=False):
         Opt(
             help="On accelerators: exact (if left out); timeloop, which extrapolates and takes tiles as hulls; "
             "factorflow, the model of QuickFlow.",
-            read=text,
             detail="The name of a policy; one of a plug-in, too.",
             metavar="NAME",
             meshes=True,
@@ -280,8 +264,8 @@ class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
         Opt(
             help="A setting of a search on accelerators, such as victory=1000.",
             detail="By name, as values or texts.",
+            read=lambda value, _name, _where: value if value is not None else {},
             default={},
-            read=_settings,
             flag="--set",
             metavar="NAME=VALUE",
             shell=list[str],

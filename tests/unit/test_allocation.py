@@ -30,10 +30,10 @@ from optmap.programs.allocation import Allocation
 from optmap.programs.allocation_layout import least_new
 from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
+from optmap.search import Question
 from optmap.search.allocation.allocation import AllocationAnswer, solve_allocation
 from optmap.search.allocation.nest_orders import best_orders
 from optmap.search.allocation.programs import solve_by_program
-from optmap.search.question import Question
 from optmap.solvers import Stop
 from optmap.solvers.outer import MARGIN, OuterModel
 from optmap.workloads.amounts import Capacity

@@ -14,9 +14,8 @@ from optmap.base.errors import InputError
 from optmap.cli.options import taking as at_the_shell
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of, whole
 from optmap.search.options import SharedOptions, SolveOptions
-from optmap.sweeps.points import make_point, read_task, task_text
-from optmap.sweeps.spec import SWEEP, Options, SweepOptions
-from optmap.sweeps.spec_io import spec_from
+from optmap.sweeps import Options, make_point, read_task, spec_from, task_text
+from optmap.sweeps.spec import SWEEP, SweepOptions
 from optmap.workloads.parser import parse_workload
 
 PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 8, "k": 6})

@@ -38,7 +38,7 @@ from optmap.report import (
     write_pictures,
 )
 from optmap.report.answers.spatial_nest import bands
-from optmap.search.question import Question
+from optmap.search import Question
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.builders import conv2d
 from optmap.workloads.parser import parse_workload
