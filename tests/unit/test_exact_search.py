@@ -3,6 +3,7 @@
 import random
 import time
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -17,6 +18,7 @@ from spatial_strategies import COUNTINGS, WALKED
 import optmap
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import InputError
+from optmap.count.meshes.batch import BatchCost, evaluate_batch
 from optmap.count.meshes.count import NEST_EXACT, count_nest
 from optmap.count.meshes.policy import NestPolicy
 from optmap.files import library
@@ -24,12 +26,15 @@ from optmap.machines.accelerator import FactorRule, KeepRule, Store
 from optmap.machines.fabric import fabric_of
 from optmap.machines.relations import Relation
 from optmap.mappings.nest import Nest
+from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
 from optmap.search import Answer, local_search, random_nests
 from optmap.search.exact import search_nest
 from optmap.search.exact.bounds import _maximal
 from optmap.search.exact.frame import ExactFrame
 from optmap.workloads.parser import parse_workload
+
+solving = import_module("optmap.search.exact.solve")
 
 
 @pytest.mark.parametrize("seed", some(4, range(8)))
@@ -220,3 +225,31 @@ def test_passes_for_an_incumbent_that_are_cut_short_leave_the_optimum_as_it_is(
     assert found.proved
     assert found.value == pytest.approx(alone.value, rel=1e-9)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(("slow", "late"), [(True, True), (True, False), (False, True)])
+def test_random_mappings_beyond_floats_are_judged_while_there_is_a_moment(
+    slow: bool, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the search met none: all, or, where each is counted on its own, some; of those judged the best."""
+    fabric = next(tiny_fabric(seed, 1500) for seed in range(20) if best_of_all(tiny_fabric(seed, 1500), NEST_EXACT))
+    question = replace(asked(fabric), objective=MERITS["edp"])
+    ended = search_nest(fabric, merit=Merit.EDP, counting=NEST_EXACT, clock=Clock(0.0))
+    judged: list[BatchCost] = []
+
+    def seen(*args: Any) -> BatchCost:
+        judged.append(replace(evaluate_batch(*args), recounted=int(slow)))
+        return judged[-1]
+
+    monkeypatch.setattr(solving, "evaluate_batch", seen)
+    monkeypatch.setattr(Clock, "ending", lambda _: Clock(0.0) if late else NO_LIMIT)
+    found = solving._by_chance(question, ended)
+    number = sum(len(cost.valid) for cost in judged)
+    assert number == (solving.AT_ONCE if slow and late else solving.SAMPLES)
+    values = np.concatenate([np.where(cost.valid, cost.merit(Merit.EDP), np.inf) for cost in judged])
+    assert (found is None) is not bool(np.isfinite(values).any())
+    if found is not None:
+        assert f"the best of {number:,} random ones" in found.notes[0]
+        assert found.evaluations == ended.evaluations + number
+        drawn = random_nests(fabric, solving.SAMPLES, np.random.default_rng(solving.CHANCE))
+        assert found.mapping == drawn.nest(int(values.argmin()))
