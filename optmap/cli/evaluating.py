@@ -64,7 +64,7 @@ def evaluate(
         evaluation = verbs.evaluate(read, simulate=simulate and walked, **options)
         if simulate and not walked:
             try:
-                evaluation = verbs.evaluate(read, simulate=True, limit=options["limit"])
+                evaluation = verbs.evaluate(read, simulate=True, **options)
             except LimitError as error:
                 too_large = error
     draw_pictures(evaluation, plot)

@@ -193,6 +193,7 @@ def emit(
     )
     problem = computed(workload, extents=extents, semantics=semantics or Semantics.ASSIGN, padding=padding)
     limit = seconds_of(time_limit, "time limit (--time-limit)")
+    split = 1 if threads is None else whole_number(threads, "threads")
     if fastest:
         if mapping is not None:
             raise InputError("--mapping says which mapping is written, --fastest looks for one: leave one of them out")
@@ -200,7 +201,7 @@ def emit(
             problem,
             needed_machine(machine),
             options,
-            threads=whole_number(threads or 1, "threads"),
+            threads=split,
             candidates=whole_number(candidates, "candidates"),
             seconds=seconds_of(seconds, "seconds of measuring (--seconds)"),
             time_limit=limit,
@@ -209,7 +210,7 @@ def emit(
         )
     if mapping is None:
         target = needed_machine(machine)
-        found = predicted_mapping(problem, target, options, threads=threads or 1, time_limit=limit, progress=progress)
+        found = predicted_mapping(problem, target, options, threads=split, time_limit=limit, progress=progress)
     else:
         target, found = _given(problem, machine, mapping, threads)
     code: Code = emit_code(problem, found, target, options)

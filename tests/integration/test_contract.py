@@ -228,6 +228,11 @@ def test_simulate_counts_what_the_closed_form_counts(optmap, tmp_path: Path) -> 
     assert {row["policy"] for row in document["simulation"]} == {"tile", "lru", "belady"}
     walked = [row for row in document["simulation"] if row["policy"] == "tile"]
     assert sum(row["loads_words"] + row["stores_words"] for row in walked) == document["exact"]["value"]
+    counted = optmap("evaluate", file, "--counting", "per-level", "--json").document()
+    both = optmap("evaluate", file, "--counting", "per-level", "--simulate", "--json").document()
+    assert both["boundaries"] == counted["boundaries"]
+    assert both["simulation"] == document["simulation"]
+    assert "per-level form" in optmap("evaluate", file, "--counting", "per-level", "--simulate").out
 
 
 def edited(document: dict[str, Any], path: str, value: object) -> dict[str, Any]:

@@ -152,3 +152,9 @@ def test_malformed_values_in_python_are_refused_by_name(name, result):
 def test_no_limit_of_time_is_one():
     assert optmap.solve(**SOLVE, time_limit=float("inf")).proved
     assert optmap.solve(**SOLVE, time_limit=np.float32(60)).proved
+
+
+@pytest.mark.parametrize("threads", ["2", 0, -1, 1.5])
+def test_threads_of_code_are_a_whole_number(threads: object) -> None:
+    with pytest.raises(optmap.InputError, match="threads is "):
+        optmap.emit("C[i,j] += A[i,k]*B[k,j]", extents={"i": 4, "j": 4, "k": 4}, machine="i7-9700k", threads=threads)
