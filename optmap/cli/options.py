@@ -12,8 +12,9 @@ import typer
 from optmap.base.errors import InputError
 from optmap.kernels.code_options import ActivationLayout, StoreKind
 from optmap.machines.machine import CapacityRule
-from optmap.questions.option import Option, declared
+from optmap.questions.option import Opt, Option, declared
 from optmap.questions.options import TileRule
+from optmap.search.options import SolveOptions
 from optmap.workloads.workload import Padding, Semantics
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -74,22 +75,35 @@ def taking(options: type) -> Callable[[Command], Command]:
 
 def _parameter(option: Option) -> Parameter:
     """An option as Typer takes it."""
-    opt = option.opt
-    kind = opt.choices or (int if opt.least is not None else opt.shell)
-    default = None if opt.default is None or kind == list[str] else opt.default
-    shown = typer.Option(
+    kind, default = _kind(option.opt), _default(option.opt)
+    return Parameter(
+        option.name,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind | None if default is None else kind, _shown(option)],
+    )
+
+
+def _kind(opt: Opt) -> Any:
+    """The type of an option at the shell."""
+    return opt.choices or (int if opt.least is not None else opt.shell)
+
+
+def _default(opt: Opt) -> Any:
+    """What Typer takes for one that is left out."""
+    return None if opt.default is None or _kind(opt) == list[str] else opt.default
+
+
+def _shown(option: Option) -> Any:
+    """What Typer is told of an option beside its type."""
+    opt, kind = option.opt, _kind(option.opt)
+    return typer.Option(
         option.flag,
         help=f"{opt.help} Repeatable." if kind == list[str] else opt.help,
         metavar=opt.metavar,
         parser=PARSERS.get(kind),
         min=opt.least,
-        show_default=default is not None,
-    )
-    return Parameter(
-        option.name,
-        Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind | None if default is None else kind, shown],
+        show_default=_default(opt) is not None,
     )
 
 
@@ -97,6 +111,8 @@ PARSERS: dict[Any, Callable[[str], Any]] = {Path: path_of, float: time_of}
 """What reads the text of an option of a type."""
 
 
+SOLVE = declared(SolveOptions)
+"""Options of `solve`, of which other commands have some, too."""
 WorkloadArgument = Annotated[
     str,
     typer.Argument(
@@ -105,14 +121,8 @@ WorkloadArgument = Annotated[
         show_default=False,
     ),
 ]
-ExtentsOption = Annotated[
-    str | None,
-    typer.Option("--extents", metavar="i=..,j=..", help="Extents of the dims of a statement.", show_default=False),
-]
-SemanticsOption = Annotated[
-    Semantics | None,
-    typer.Option("--semantics", help="Whether the first touch of an output element is a load.", show_default=False),
-]
+ExtentsOption = Annotated[str | None, _shown(SOLVE["extents"])]
+SemanticsOption = Annotated[Semantics | None, _shown(SOLVE["semantics"])]
 CodeSemanticsOption = Annotated[
     Semantics, typer.Option("--semantics", help="Whether outputs are computed from nothing or added to.")
 ]
@@ -122,69 +132,15 @@ LayoutOption = Annotated[
 ]
 StoresOption = Annotated[StoreKind, typer.Option("--stores", help="Of outputs: through the caches, or past them.")]
 NoPrefetchOption = Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")]
-PaddingOption = Annotated[
-    Padding | None,
-    typer.Option(
-        "--padding",
-        help="Whether the rim around an image is stored or implicit: zero, never stored, never moved.",
-        show_default=False,
-    ),
-]
+PaddingOption = Annotated[Padding | None, _shown(SOLVE["padding"])]
 PlotFolderOption = Annotated[
     Path | None,
     typer.Option("--plot", metavar="DIR", parser=path_of, help="Draw the answer into this folder.", show_default=False),
 ]
-MachineOption = Annotated[
-    str | None,
-    typer.Option("--machine", metavar="M", help="A library machine or a YAML file.", show_default=False),
-]
-MemoryOption = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="A two-level machine instead: 8192w, 512B, 32KiB or 12MiB of fast memory.",
-        show_default=False,
-    ),
-]
-ConstraintOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--constraint",
-        metavar="TEXT",
-        help="What a tile, a loop order, a split or a keeper must be: L1.k=16, 'L2.c<=64', 'L1.k%8=0', "
-        "L1.order=...,k (k innermost), L2.spatial.k=8; on accelerators also L2.x.k=8, L2.keeps=A,B, L2.bypass=C. "
-        "Repeatable.",
-        show_default=False,
-    ),
-]
-SettingOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A setting of a search on accelerators, such as victory=1000. Repeatable.",
-        show_default=False,
-    ),
-]
+MachineOption = Annotated[str | None, _shown(SOLVE["machine"])]
+MemoryOption = Annotated[str | None, _shown(SOLVE["memory"])]
+ConstraintOption = Annotated[list[str] | None, _shown(SOLVE["constraints"])]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-CapacityOption = Annotated[
-    CapacityRule, typer.Option("--capacity", help="What must fit: one tile, or enough for an LRU cache.")
-]
-CountingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--counting",
-        metavar="NAME",
-        help="On accelerators: exact (if left out); timeloop, which extrapolates and takes tiles as hulls; factorflow, "
-        "the model of QuickFlow.",
-        show_default=False,
-    ),
-]
-TilesOption = Annotated[
-    TileRule,
-    typer.Option(
-        "--tiles",
-        help="Any tile size, or divisors only; on accelerators any is padded: divisors of larger extents, too.",
-    ),
-]
+CapacityOption = Annotated[CapacityRule, _shown(SOLVE["capacity"])]
+CountingOption = Annotated[str | None, _shown(SOLVE["counting"])]
+TilesOption = Annotated[TileRule, _shown(SOLVE["tiles"])]

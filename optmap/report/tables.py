@@ -117,12 +117,15 @@ def one_of(level: str, shares: MappingABC[str, int]) -> str:
     return f", one of {shares[level]}" if shares.get(level, 1) > 1 else ""
 
 
-def boundary_table(boundaries: Iterable[BoundaryTraffic | BoundaryClaim], shares: MappingABC[str, int]) -> str:
+def boundary_table(
+    boundaries: Iterable[BoundaryTraffic | BoundaryClaim], shares: MappingABC[str, int], counting: str = ""
+) -> str:
     """Loads and stores per boundary and tensor, in words.
 
     Args:
-        boundaries: exact words, of the busiest instance of the inner memory.
+        boundaries: words, of the busiest instance of the inner memory.
         shares: how many instances of every level share the work.
+        counting: name of the policy that counted them; exactly if left out.
     """
     rows = [
         (
@@ -135,7 +138,8 @@ def boundary_table(boundaries: Iterable[BoundaryTraffic | BoundaryClaim], shares
     ]
     header = ("between", "tensor", "loads (words)", "stores (words)")
     per = ", of one memory (the busiest) where several share the work" if max(shares.values(), default=1) > 1 else ""
-    return f"Traffic of the whole nest, exact{per}\n" + grid(header, "<<>>", rows)
+    title = f"Traffic, counting {counting}" if counting else "Traffic of the whole nest, exact"
+    return f"{title}{per}\n" + grid(header, "<<>>", rows)
 
 
 def word_text(bits: int) -> str:
@@ -144,7 +148,9 @@ def word_text(bits: int) -> str:
     return several(size, unit)
 
 
-def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC[str, int], word_bits: int) -> str:
+def level_table(
+    levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC[str, int], word_bits: int, counting: str = ""
+) -> str:
     """Occupancy, traffic and time per level; the slowest one is marked. Where time is predicted: what levels keep.
 
     Args:
@@ -152,6 +158,7 @@ def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC
         bottleneck: name of the slowest.
         shares: how many instances of every level share the work.
         word_bits: size of the word that everything is counted in (`Workload.word_bits`).
+        counting: name of the policy that counted them; in per-level form if left out.
     """
     levels = list(levels)
     if any(level.kept is not None for level in levels):
@@ -166,7 +173,8 @@ def level_table(levels: Iterable[LevelCost], bottleneck: str, shares: MappingABC
         for level in levels
     ]
     header = (*HELD, "words/cycle", "cycles", "")
-    title = f"Levels, per-level form: traffic to the next outer memory, in words of {word_text(word_bits)}\n"
+    form = f"counting {counting}" if counting else "per-level form"
+    title = f"Levels, {form}: traffic to the next outer memory, in words of {word_text(word_bits)}\n"
     return title + grid(header, "<>>>>>><", rows)
 
 

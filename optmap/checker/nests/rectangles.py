@@ -20,6 +20,10 @@ Group = tuple[int, int, int]
 """Rows or columns with the same number: how many, the first and the last."""
 
 
+MOST_IN_A_LINE = 1 << 22
+"""Rows, or columns, of a mesh that are listed."""
+
+
 def numbers(turns: Turns) -> list[int]:
     """The number of every trip through some loops."""
     found = [0]
@@ -43,6 +47,8 @@ def rectangles(turns: Turns, board: tuple[int, int], different: int, where: str)
         where: for messages.
     """
     outer, inner = _parted(turns, board[0], where)
+    longest = max(prod(n for _, n in part) for part in (outer, inner))
+    need(longest <= MOST_IN_A_LINE, f"{where}: {longest:,} children in a line of a mesh are too many to be set down")
     rows, columns = _groups(numbers(outer)), _groups(numbers(inner))
     need(len(rows) * len(columns) == different, f"{where}: too many children to be set down, and no rectangles of them")
     tall, broad = _sums(rows, lambda own: trunk(own[1], own[2], board[1])), _sums(columns, lambda own: 2 * own[2])

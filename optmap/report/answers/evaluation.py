@@ -55,6 +55,7 @@ def evaluation_table(evaluation: Evaluation[CostReport]) -> str:
     """The recount for people."""
     solution = evaluation.solution
     shares = shared_by(solution.machine, solution.mapping)
+    count, counting = evaluation.count, "" if evaluation.counting is None else evaluation.counting.name
     parts = [
         pairs(
             [
@@ -65,8 +66,8 @@ def evaluation_table(evaluation: Evaluation[CostReport]) -> str:
             ]
         ),
         mapping_table(solution.workload, solution.machine, solution.mapping, timed=evaluation.prediction is not None),
-        boundary_table(evaluation.boundaries, shares),
-        level_table(evaluation.count.levels, evaluation.count.bottleneck, shares, solution.workload.word_bits),
+        boundary_table(evaluation.boundaries, shares, counting),
+        level_table(count.levels, count.bottleneck, shares, solution.workload.word_bits, counting),
         pairs(_values(evaluation)),
     ]
     if solution.held is not None and solution.held.corner is not None:
