@@ -1,11 +1,11 @@
 """The independent checker: proves or refuses what a file claims, trusting nothing that made it.
 
 Only Python's standard library, and nothing else of optmap: no line of code is shared with what it
-checks. (What searches for the proofs of `cover.py` asks its rows and tests which steps hold; nothing that
-decides comes from there.) Everything is decided in integers and fractions, logarithms in 50 digits. `bound.py` and
-`inequality.py` re-prove lower bounds (format: the docstring of `optmap/bounds/certificate.py`), `chain_bound.py`
-those of chains of statements (`optmap/bounds/chains/certificate.py`), `solution.py` recounts mappings, `cover.py`
-re-proves what no mapping undercuts, and `nest_solution.py` recounts those of accelerators.
+checks. (What searches for the proofs of `cover` asks its rows and tests which steps hold; nothing that
+decides comes from there.) Everything is decided in integers and fractions, logarithms in 50 digits. `bounds`
+re-proves lower bounds (format: the docstring of `optmap/bounds/certificate.py`), `chains` those of chains of statements
+(`optmap/bounds/chains/certificate.py`), `tiles` recounts mappings, `nests` those of machines with meshes and prices,
+and `cover` re-proves what no mapping undercuts; `core` is what all of them need.
 """
 
 from __future__ import annotations

@@ -232,7 +232,11 @@ def test_simulate_counts_what_the_closed_form_counts(optmap, tmp_path: Path) -> 
     both = optmap("evaluate", file, "--counting", "per-level", "--simulate", "--json").document()
     assert both["boundaries"] == counted["boundaries"]
     assert both["simulation"] == document["simulation"]
-    assert "per-level form" in optmap("evaluate", file, "--counting", "per-level", "--simulate").out
+    for counting in ("per-level", "exact"):
+        said = optmap("evaluate", file, "--counting", counting, "--simulate").out
+        assert f"Traffic, counting {counting}\n" in said
+        assert f"Levels, counting {counting}: " in said
+    assert "Traffic of the whole nest, exact\n" in optmap("evaluate", file).out
 
 
 def edited(document: dict[str, Any], path: str, value: object) -> dict[str, Any]:

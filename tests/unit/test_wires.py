@@ -396,6 +396,12 @@ def test_more_children_than_the_checker_can_set_down_in_broken_rows_are_refused(
         checked(nest, fabric, NEST_EXACT)
 
 
+@pytest.mark.parametrize("board", [(1, 10**10), (10**10, 1)])
+def test_a_line_of_children_that_nobody_could_list_is_refused(board: tuple[int, int]) -> None:
+    with pytest.raises(RefusedError, match="L1: 10,000,000,000 children in a line of a mesh are too many"):
+        rectangles([(1, 10**10)], board, 10**10, "L1")
+
+
 def test_orders_of_children_survive_documents_and_are_checked() -> None:
     workload = parse_workload("C[i,j] = A[i,k] * B[k,j]", {"i": 4, "j": 4, "k": 8})
     fabric = fabric_of(workload, grid_machine(ports=False))
