@@ -30,8 +30,9 @@ one access, energy, cycles, utilisation; with --counting as the models of Timelo
 count, too. --plot draws its loop nest, energy, utilisation, cycles and roofline.
 
 A file with a mapping tree (workload with statements or expression and extents, machine by name or as in a
-machine file, mapping.tree) is walked literally, element by element: words per pair of levels and tensor,
-and how much every level holds at most. --plot draws its loops with what is kept where, and the words.
+machine file, mapping.tree): words per pair of levels and tensor, and how much every level holds at most; in
+closed form where all that is kept are boxes, else by a literal walk, element by element. With --simulate it
+is walked in any case. --plot draws its loops with what is kept where, and the words.
 
 Exit codes: 0 counted, 2 bad input, 4 too large to simulate or walk, 5 a claim is wrong or a tile does not fit.
 """
@@ -54,15 +55,14 @@ def evaluate(
     from optmap.verbs import beyond as verbs
 
     read = saved_mapping(solution)
-    walked = isinstance(read, SavedTree)
     simulate = options.pop("simulate")
-    if not simulate and not walked:
+    if not simulate and not isinstance(read, SavedTree):
         refuse_unused("is for --simulate; add it, or", "limit")
     prepare_pictures(plot)
     too_large: LimitError | None = None
     with Progress("evaluating"):
-        evaluation = verbs.evaluate(read, simulate=simulate and walked, **options)
-        if simulate and not walked:
+        evaluation = verbs.evaluate(read, **options)
+        if simulate:
             try:
                 evaluation = verbs.evaluate(read, simulate=True, **options)
             except LimitError as error:

@@ -53,7 +53,8 @@ def evaluate(
     """Count a mapping's exact cost again, from the mapping alone.
 
     Args:
-        solution: what `solve` returned, a solution file, or a file with a mapping tree, which is walked.
+        solution: what `solve` returned, a solution file, or a file with a mapping tree, which is counted in closed
+            form where there is one, and else walked.
         **options: as they are declared.
 
     Returns:
@@ -73,9 +74,9 @@ def evaluate(
     asked = values_of(known, options)
     read = saved_mapping(solution)
     if isinstance(read, SavedTree):
-        if asked["simulate"] or asked["counting"] is not None:
-            raise InputError("a mapping tree is walked, and nothing else; leave out --simulate and --counting")
-        return evaluate_tree(read, asked["limit"])
+        if asked["counting"] is not None:
+            raise InputError("a mapping tree is counted in one way only; leave out --counting")
+        return evaluate_tree(read, asked["limit"], walked=asked["simulate"])
     refuse_elsewhere(known, read.machine, asked)
     found = evaluate_solution(read, asked["counting"])
     return replace(found, simulations=run_simulations(read, asked["limit"])) if asked["simulate"] else found

@@ -74,8 +74,14 @@ def test_a_tree_that_does_not_fit_fails_with_the_shortfall(optmap, written):
 
 def test_a_walk_that_is_too_long_reaches_its_limit(optmap, written):
     path = written(least_document(named("12 row loop")))
-    ran = optmap("evaluate", path, "--limit", "100", code=4)
+    ran = optmap("evaluate", path, "--simulate", "--limit", "100", code=4)
     assert "100" in ran.err
+    assert "counted in closed form\n" in ran.out
+
+
+def test_a_closed_form_is_walked_as_well_where_it_is_asked_for(optmap, written):
+    ran = optmap("evaluate", written(least_document(named("12 row loop"))), "--simulate")
+    assert "counted in closed form and by a literal walk" in ran.out
 
 
 def test_an_expression_and_a_machine_of_the_library_will_do(optmap, written):
@@ -125,7 +131,7 @@ def test_a_tree_is_shown_in_the_form_that_can_say_it(optmap, written):
 
 def test_what_is_not_for_trees_is_refused(optmap, written):
     path = written(least_document(named("01 row loop")))
-    for words in (("evaluate", path, "--simulate"), ("evaluate", path, "--counting", "exact"), ("run", path)):
+    for words in (("evaluate", path, "--counting", "exact"), ("run", path)):
         ran = optmap(*words, code=2)
         assert "tree" in ran.err
 

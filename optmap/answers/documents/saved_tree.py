@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from optmap.base.shown import Shown, ShownMapping
-from optmap.count.trees import TreeCount, walk_tree
+from optmap.count.trees import TreeCount, count_tree, walk_tree
 from optmap.files.fields import Fields
 from optmap.files.inputs import machine_of
 from optmap.files.machines import machine_from
@@ -34,17 +34,24 @@ class SavedTree(ShownMapping):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeEvaluation(Shown):
-    """A mapping tree, walked."""
+    """A mapping tree, counted."""
 
     shown_as: ClassVar[str] = "tree-evaluation"
 
     saved: SavedTree
     count: TreeCount
+    walk: TreeCount | None = None
+    """By a literal walk, where it was asked for."""
 
     @property
     def disagreements(self) -> list[str]:
-        """One sentence per level that does not hold what the tree keeps there; empty if all fit."""
-        return list(self.count.violations)
+        """One sentence per level that does not hold what the tree keeps there, and one if a walk counts otherwise."""
+        walk = self.walk or self.count
+        rows = zip((*self.count.moved, *self.count.rooms), (*walk.moved, *walk.rooms), strict=True)
+        return [
+            *self.count.violations,
+            *(f"the closed form counts {one}, a literal walk {other}" for one, other in rows if one != other),
+        ]
 
 
 def is_tree(fields: Fields) -> bool:
@@ -77,15 +84,18 @@ def _machine(fields: Fields) -> Machine:
     return machine_from(fields.fields("machine"), default_name="machine")
 
 
-def evaluate_tree(saved: SavedTree, limit: int) -> TreeEvaluation:
-    """Walk a mapping tree literally.
+def evaluate_tree(saved: SavedTree, limit: int, *, walked: bool = False) -> TreeEvaluation:
+    """Count what a mapping tree moves and holds.
 
     Args:
         saved: the tree.
-        limit: largest number of points and accesses looked at.
+        limit: largest number of points and accesses that a walk looks at.
+        walked: whether it is walked literally, too, if there is a closed form.
 
     Raises:
         TreeError: for a tree that means nothing.
         LimitError: if the limit is reached.
     """
-    return TreeEvaluation(saved=saved, count=walk_tree(saved.tree, rule=saved.capacity, limit=limit))
+    count = count_tree(saved.tree, rule=saved.capacity, limit=limit)
+    walk = walk_tree(saved.tree, rule=saved.capacity, limit=limit) if walked and not count.walked else None
+    return TreeEvaluation(saved=saved, count=count, walk=walk)

@@ -1,7 +1,26 @@
-"""What mapping trees mean: a literal walk, element by element, that shares no code with any closed form."""
+"""What mapping trees mean: counted in closed form where contents are boxes, else by a literal walk."""
 
 from __future__ import annotations
 
+from optmap.count.trees.boxes import count_boxes as count_boxes
 from optmap.count.trees.results import LevelRoom as LevelRoom
 from optmap.count.trees.results import TreeCount as TreeCount
+from optmap.count.trees.walk import refuse_safe
 from optmap.count.trees.walk import walk_tree as walk_tree
+from optmap.machines.machine import CapacityRule
+from optmap.mappings.tree import MappingTree
+
+
+def count_tree(tree: MappingTree, *, rule: CapacityRule = CapacityRule.TILE, limit: int = 5_000_000) -> TreeCount:
+    """Words that a mapping tree moves between levels, and the room that it takes: in closed form if there is one.
+
+    Args:
+        tree: the mapping, valid by itself.
+        rule: of caches; `safe` is not known for trees.
+        limit: largest number of points and accesses that a walk looks at.
+
+    Raises:
+        TreeError, InputError, LimitError: as `walk_tree`.
+    """
+    refuse_safe(tree, rule)
+    return count_boxes(tree) or walk_tree(tree, rule=rule, limit=limit)

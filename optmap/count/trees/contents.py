@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from optmap.count.tally import Budget
 from optmap.count.trees.order import Places, Visit, above
+from optmap.count.trees.placed import Placed, placed
 from optmap.count.trees.touches import Element, Operation, operations_of
-from optmap.mappings.nodes import Address, PathLeaf
+from optmap.mappings.nodes import PathLeaf
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 
 Instances = dict[Places, set[Element]]
 """What a Keep holds in each child that has one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """A Keep on a path."""
-
-    address: Address
-    level: str
-    tensors: frozenset[str]
-    """Names under which they are stored."""
-    of: Mapping[str, range]
 
 
 class Contents:
@@ -40,6 +29,7 @@ class Contents:
         self.roles = workload.roles
         """By the name under which a tensor is stored, what it is."""
         self.outermost = tree.machine.memory
+        self.paths = {leaf.address: placed(tree, leaf) for leaf in tree.leaves}
         self.written = {
             (visit.leaf.statement, self.operations[visit.leaf.statement].output.subscripts(point))
             for visit in run
@@ -59,18 +49,8 @@ class Contents:
         """Per element the number of the last visit that touches it."""
 
     def keeps(self, leaf: PathLeaf) -> tuple[Placed, ...]:
-        """The Keeps above a leaf that hold anything of their own, outermost first.
-
-        The outermost level is the home of inputs and outputs wherever it is kept there; of an intermediate only from
-        such a Keep on.
-        """
-        found = []
-        for address, keep in leaf.keeps:
-            tensors = {self.stored[name] for name in keep.tensors}
-            if keep.level == self.outermost:
-                tensors = {name for name in tensors if self.is_intermediate(name)}
-            found.append(Placed(address=address, level=keep.level, tensors=frozenset(tensors), of=keep.of))
-        return tuple(found)
+        """The Keeps above a leaf that hold anything of their own, outermost first."""
+        return self.paths[leaf.address]
 
     def is_intermediate(self, tensor: str) -> bool:
         """Whether a stored tensor has no home in the outermost level by itself."""

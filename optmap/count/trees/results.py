@@ -38,6 +38,8 @@ class TreeCount:
     instances. Pairs of the tree that move nothing are there with zeros."""
     rooms: tuple[LevelRoom, ...]
     """Per bounded level, inner first, and partition."""
+    walked: bool
+    """Whether a literal walk counted it; else a closed form."""
 
     @property
     def violations(self) -> tuple[str, ...]:

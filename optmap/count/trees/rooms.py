@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from optmap.base.errors import InputError
-from optmap.count.trees.contents import Instances, Placed
+from optmap.count.trees.contents import Instances
 from optmap.count.trees.order import Places
+from optmap.count.trees.placed import Placed
 from optmap.count.trees.results import LevelRoom
 from optmap.machines.machine import Level
 from optmap.mappings.nodes import Address
@@ -55,9 +56,21 @@ class Occupancy:
         for keep in path:
             for places, elements in self.held[keep.address].items():
                 counts.setdefault(keep.level, {}).setdefault(places, Counter()).update(elements)
+        for level, children in counts.items():
+            for mine in children.values():
+                self.take(level, mine, statement)
+
+    def take(self, level: str, elements: Mapping[str, int], statement: str) -> None:
+        """Take in what one instance of a level holds at a moment.
+
+        Args:
+            level: its name.
+            elements: per tensor, by the name under which it is stored.
+            statement: whose leaf is visited.
+        """
         for part in self.parts:
-            for mine in counts.get(part.level, {}).values():
-                words = sum(count * self.weights[name] for name, count in mine.items() if name in part.tensors)
+            if part.level == level:
+                words = sum(count * self.weights[name] for name, count in elements.items() if name in part.tensors)
                 if words > self.most[part][0]:
                     self.most[part] = (words, statement)
 

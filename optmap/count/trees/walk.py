@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from optmap.base.errors import InputError, TreeError
 from optmap.count.tally import Budget, Moved
-from optmap.count.trees.contents import Contents, Instances, Placed
+from optmap.count.trees.contents import Contents, Instances
 from optmap.count.trees.order import Places, Visit, above, visits
+from optmap.count.trees.placed import Placed, pairs
 from optmap.count.trees.results import TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.touches import Element, element_text
@@ -45,14 +46,23 @@ def walk_tree(tree: MappingTree, *, rule: CapacityRule = CapacityRule.TILE, limi
         InputError: for rule `safe` on a machine with caches, and what is not counted, by name.
         LimitError: if the limit is reached.
     """
+    refuse_safe(tree, rule)
+    budget = Budget(limit)
+    return _TreeWalk(tree, Contents(tree, visits(tree, budget), budget)).run()
+
+
+def refuse_safe(tree: MappingTree, rule: CapacityRule) -> None:
+    """Refuse a capacity rule that is not known for trees.
+
+    Raises:
+        InputError: for rule `safe` on a machine with caches.
+    """
     for level in tree.machine.levels:
         if level.rule(rule) is CapacityRule.SAFE:
             raise InputError(
                 f"{level.name} is a cache and the capacity rule safe, but what a mapping tree needs between reuses is "
                 "not known; use capacity rule tile"
             )
-    budget = Budget(limit)
-    return _TreeWalk(tree, Contents(tree, visits(tree, budget), budget)).run()
 
 
 class _TreeWalk:
@@ -76,7 +86,7 @@ class _TreeWalk:
             self._compute(visit)
             before = visit
         self._change(before, None, len(run))
-        return TreeCount(moved=tuple(self._moved()), rooms=self.occupancy.rooms())
+        return TreeCount(moved=tuple(self._moved()), rooms=self.occupancy.rooms(), walked=True)
 
     def _change(self, before: Visit | None, visit: Visit | None, number: int) -> None:
         """Empty what ends, and fill what begins, between two visits."""
@@ -218,11 +228,8 @@ class _TreeWalk:
         return HOME
 
     def _moved(self) -> Iterator[Moved]:
-        workload = self.tree.workload
-        weights = {access.name: workload.weight(access) for access in workload.accesses}
-        order = [level.name for level in self.tree.machine.levels] + [self.tree.machine.memory]
-        names = list(dict.fromkeys(self.contents.stored[access.name] for access in workload.accesses))
-        for key in sorted(self._pairs(), key=lambda k: (order.index(k[0]), order.index(k[1]), names.index(k[2]))):
+        weights = {access.name: self.tree.workload.weight(access) for access in self.tree.workload.accesses}
+        for key in pairs(self.tree):
             inner, outer, tensor = key
             yield Moved(
                 between=(inner, outer),
@@ -230,25 +237,6 @@ class _TreeWalk:
                 loads_words=self.loads[key] * weights[tensor],
                 stores_words=self.stores[key] * weights[tensor],
             )
-
-    def _pairs(self) -> set[tuple[str, str, str]]:
-        """Every pair of levels between which a tensor may move, whether it does or not."""
-        found: set[tuple[str, str, str]] = set()
-        for leaf in self.tree.leaves:
-            path = self.contents.keeps(leaf)
-            for place, keep in enumerate(path):
-                for tensor in keep.tensors:
-                    found.update((keep.level, level, tensor) for level in self._sources(tensor, keep, path[:place]))
-        return found
-
-    def _sources(self, tensor: str, keep: Placed, outer: tuple[Placed, ...]) -> Iterator[str]:
-        for each in reversed(outer):
-            if tensor in each.tensors and each.level != keep.level:
-                yield each.level
-                if not each.of:
-                    return
-        if not self.contents.is_intermediate(tensor):
-            yield self.contents.outermost
 
 
 def _stays(keep: Placed, before: Visit, visit: Visit) -> bool:

@@ -104,6 +104,7 @@ def evaluation_document(evaluation: TreeEvaluation) -> dict[str, object]:
         **saved_document(evaluation.saved),
         "schema": "optmap.tree-evaluation/1",
         "mapping": tree_document(evaluation.saved.tree),
+        "counted": "walk" if evaluation.count.walked else "closed form",
         "boundaries": boundary_documents(evaluation.count.moved),
         "levels": [
             {
@@ -121,6 +122,9 @@ def evaluation_document(evaluation: TreeEvaluation) -> dict[str, object]:
 def evaluation_table(evaluation: TreeEvaluation) -> str:
     """What a tree moves and holds, for people."""
     count = evaluation.count
+    counted = "by a literal walk" if count.walked else "in closed form"
+    if evaluation.walk is not None:
+        counted += " and by a literal walk"
     moved = [(" - ".join(r.between), r.tensor, f"{r.loads_words:,}", f"{r.stores_words:,}") for r in count.moved]
     rooms = [
         (r.part, f"{r.occupancy_words:,}", f"{r.capacity_words:,}", "no" if r.short_words else "yes")
@@ -129,7 +133,7 @@ def evaluation_table(evaluation: TreeEvaluation) -> str:
     return "\n\n".join(
         [
             tree_table(evaluation.saved),
-            "Words moved, counted by a literal walk over all instances\n"
+            f"Words moved over all instances, counted {counted}\n"
             + grid(("between", "tensor", "loads (words)", "stores (words)"), "<<>>", moved),
             "Most that one instance of a level holds\n"
             + grid(("level", "occupancy (words)", "capacity (words)", "fits"), "<>>>", rooms),

@@ -1,0 +1,324 @@
+"""Mapping trees counted without walking them, where every content is a box.
+
+Of what it is asked, what is tested first: loops over time alone; subscripts of one dim each; of a tensor the same ones
+in all accesses; every loop above a leaf over a dim of its statement; every loop above a sequence over a dim of every
+tensor that one branch makes and another one reads, the maker first. Then every iteration of the loops above a sequence
+makes and uses a box of such a tensor wholly, no operation is left over or done early, and:
+
+* Contents of a Keep in two iterations are the same box or have no element in common, as its loops cut a grid. Words
+  enter whenever the content is another one than that of the iteration before. A loop over a dim of the tensor changes
+  it with every trip; another loop brings back the first content after the last one, which is another one if more than
+  one comes within a trip, and is nothing new if not. Sizes of steps are full or ragged, so that trips of one size are
+  counted once: `_Runs`. In an iteration of the loops above the innermost sequence around a Keep it starts empty.
+* A pinned part is a box, too: tensors are cut into cells along the ends of all pinned parts, each is kept by some Keeps
+  of the path as a whole, and is counted by itself.
+* Of an element that is made here the first visit loads nothing; whatever leaves a Keep below which it is changed is
+  stored, unless it is of an intermediate whose last reader is below the same Keep: then it came once.
+* What is held is largest in the first iteration, but for pinned parts: all kinds of places along their dims are tried.
+
+The walk (`walk_tree`), which shares no count with this, is what it is tested against.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+
+from optmap.count.tally import Moved
+from optmap.count.trees.placed import Pair, Placed, pairs, placed
+from optmap.count.trees.results import LevelRoom, TreeCount
+from optmap.count.trees.rooms import Occupancy
+from optmap.mappings.nodes import Address, Box, Loop, PathLeaf, Sequence, Split, is_above
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.workload import Semantics
+
+Interval = tuple[int, int]
+"""First index and the one beyond the last."""
+Cell = dict[str, Interval]
+"""A box of a tensor, by dim."""
+Step = tuple[int, Interval]
+"""Iterations of a dim in a step, and those of them that are in a cell, from the first of the step."""
+
+
+class _UnboxedError(Exception):
+    """Raised within this file for what only a walk can count."""
+
+
+def count_boxes(tree: MappingTree) -> TreeCount | None:
+    """Words that a mapping tree moves between levels and the room that it takes, in closed form.
+
+    Args:
+        tree: the mapping, valid by itself.
+
+    Returns:
+        What `walk_tree` finds; None of a tree that only a walk can count, or that a walk refuses.
+    """
+    try:
+        return _Boxes(tree).count()
+    except _UnboxedError:
+        return None
+
+
+def _dims_of(tree: MappingTree) -> dict[str, tuple[str, ...]]:
+    """The dims that subscript each stored tensor, if these are all that there is to say of it.
+
+    Raises:
+        _UnboxedError: for windows, diagonals, offsets, conditions, padding, functions of rows, and tensors that are
+            read in two ways.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for statement in tree.workload.statements:
+        if statement.row is not None or statement.domain:
+            raise _UnboxedError
+        for access in statement.accesses:
+            dims = tuple(str(axis) for axis in access.axes)
+            plain = len(set(dims)) == len(dims) and set(dims) == access.dims
+            if not plain or found.setdefault(tree.workload.stored_as[access.name], dims) != dims:
+                raise _UnboxedError
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A leaf as its Keeps see it."""
+
+    leaf: PathLeaf
+    keeps: tuple[Placed, ...]
+    touches: frozenset[str]
+    """The stored tensors."""
+    makes: str
+    """The one that it writes."""
+
+    def loops(self, node: Address) -> tuple[tuple[Loop, ...], int]:
+        """The loops above a node, and how many of them are above the innermost sequence around it."""
+        above = [each for address, each in self.leaf.path if address < node and isinstance(each, Loop | Sequence)]
+        places = [place for place, each in enumerate(above) if isinstance(each, Sequence)]
+        outside = places[-1] + 1 - len(places) if places else 0
+        return tuple(each for each in above if isinstance(each, Loop)), outside
+
+
+class _Boxes:
+    """Counts one tree."""
+
+    def __init__(self, tree: MappingTree) -> None:
+        self.tree = tree
+        workload = tree.workload
+        self.stored, self.roles, self.extents = workload.stored_as, workload.roles, workload.extents
+        self.dims = _dims_of(tree)
+        self.paths = tuple(
+            _Path(
+                leaf=leaf,
+                keeps=placed(tree, leaf),
+                touches=frozenset(self.stored[access.name] for access in workload.statement(leaf.statement).accesses),
+                makes=self.stored[leaf.statement],
+            )
+            for leaf in tree.leaves
+        )
+        for path in self.paths:
+            self._check_path(path)
+        for number, path in enumerate(self.paths):
+            self._check_order(path, self.paths[:number])
+
+    def _check_path(self, path: _Path) -> None:
+        """Refuse other nodes than loops over dims of the statement, and pinned parts that are no boxes."""
+        dims = self.tree.workload.statement(path.leaf.statement).dims
+        for _, node in path.leaf.path:
+            if isinstance(node, Split | Box) or (isinstance(node, Loop) and node.dim not in dims):
+                raise _UnboxedError
+        for keep in path.keeps:
+            wanted = {d for d, each in keep.of.items()} if all(each.step == 1 for each in keep.of.values()) else {""}
+            if any(not wanted <= set(self.dims[tensor]) for tensor in keep.tensors):
+                raise _UnboxedError
+
+    def _check_order(self, reader: _Path, before: tuple[_Path, ...]) -> None:
+        """Refuse a statement that reads a tensor before all is made of it that it reads."""
+        workload = self.tree.workload
+        made = {path.leaf.statement: path for path in before}
+        for access in workload.statement(reader.leaf.statement).inputs:
+            if access.name in made:
+                shared = [
+                    address
+                    for address, node in reader.leaf.path
+                    if isinstance(node, Sequence) and is_above(address, made[access.name].leaf.address)
+                ]
+                if any(loop.dim not in access.dims for loop in reader.loops(shared[-1])[0]):
+                    raise _UnboxedError
+            elif any(access.name == each.name for each in workload.statements):
+                raise _UnboxedError
+
+    def _touching(self, tensor: str) -> tuple[_Path, ...]:
+        """The paths whose statements touch a tensor, in the order of their run."""
+        return tuple(path for path in self.paths if tensor in path.touches)
+
+    def count(self) -> TreeCount:
+        loads, stores = Counter[Pair](), Counter[Pair]()
+        for tensor in self.dims:
+            for cell in self._cells(tensor):
+                self._move(tensor, cell, loads, stores)
+        weights = {access.name: self.tree.workload.weight(access) for access in self.tree.workload.accesses}
+        moved = tuple(
+            Moved(
+                between=pair[:2],
+                tensor=pair[2],
+                loads_words=loads[pair] * weights[pair[2]],
+                stores_words=stores[pair] * weights[pair[2]],
+            )
+            for pair in pairs(self.tree)
+        )
+        return TreeCount(moved=moved, rooms=self._rooms(), walked=False)
+
+    def _cells(self, tensor: str) -> Iterator[Cell]:
+        """A tensor, cut along the ends of its pinned parts."""
+        sides = []
+        for dim in self.dims[tensor]:
+            ends = {0, self.extents[dim]}
+            for path in self._touching(tensor):
+                for keep in path.keeps:
+                    if tensor in keep.tensors and dim in keep.of:
+                        ends |= {keep.of[dim].start, keep.of[dim].stop}
+            sides.append([(dim, ends) for ends in pairwise(sorted(ends))])
+        yield from (dict(cell) for cell in product(*sides))
+
+    def _holding(self, path: _Path, tensor: str, cell: Cell) -> tuple[Placed, ...]:
+        """The Keeps of a path that hold a cell, outermost first: none inside another one of the same level."""
+        found: dict[str, Placed] = {}
+        for keep in path.keeps:
+            inside = all(r.start <= cell[d][0] and cell[d][1] <= r.stop for d, r in keep.of.items() if d in cell)
+            if tensor in keep.tensors and inside and keep.level not in found:
+                found[keep.level] = keep
+        return tuple(found.values())
+
+    def _move(self, tensor: str, cell: Cell, loads: Counter[Pair], stores: Counter[Pair]) -> None:
+        """Add up what moves of a cell."""
+        paths = self._touching(tensor)
+        intermediate = self.roles[tensor] is TensorRole.INTERMEDIATE
+        holding = [(path, self._holding(path, tensor, cell)) for path in paths]
+        if intermediate and len({keeps[0].address for _, keeps in holding}) > 1:
+            raise _UnboxedError  # it leaves one home and is needed in another
+        empty = intermediate or self.tree.workload.semantics is Semantics.ASSIGN
+        made = {path.makes for path in paths}
+        seen = set[Address]()
+        for path, keeps in holding:
+            outer = None if intermediate else self.tree.machine.memory
+            for keep in keeps:
+                source, outer = outer, keep.level
+                if keep.address in seen or source is None:
+                    continue
+                seen.add(keep.address)
+                below = [each for each in paths if is_above(keep.address, each.leaf.address)]
+                entered = self._entered(path, keep, tensor, cell)
+                pair = (keep.level, source, tensor)
+                first = tensor in made and empty and below[0] is paths[0]
+                loads[pair] += entered - (first and _size(cell.values()))
+                if any(each.makes == tensor for each in below):
+                    last = intermediate and below[-1] is paths[-1]
+                    stores[pair] += 0 if last else entered
+
+    def _entered(self, path: _Path, keep: Placed, tensor: str, cell: Cell) -> int:
+        """Elements of a cell that enter a Keep or begin there."""
+        loops, outside = path.loops(keep.address)
+        steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
+        return _Runs(loops, outside, self.dims[tensor]).entered(0, steps)[0]
+
+    def _rooms(self) -> tuple[LevelRoom, ...]:
+        """The most that is held at any visit."""
+        occupancy = Occupancy(self.tree)
+        for path in self.paths:
+            pinned = {d for keep in path.keeps for d in keep.of}
+            places = [self._places(path, dim, every=dim in pinned) for dim in self.extents]
+            for place in product(*places):
+                at = dict(zip(self.extents, place, strict=True))
+                held: dict[str, Counter[str]] = {}
+                for keep in path.keeps:
+                    for tensor in keep.tensors:
+                        held.setdefault(keep.level, Counter())[tensor] += self._content(path, keep, tensor, at)
+                for level, elements in held.items():
+                    occupancy.take(level, elements, path.leaf.statement)
+        return occupancy.rooms()
+
+    def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, tuple[Interval, ...]]) -> int:
+        """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
+        loops, _ = path.loops(keep.address)
+        now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in self.dims[tensor]}
+        return sum(
+            _size((max(a, now[d][0]), min(b, now[d][1])) for d, (a, b) in cell.items())
+            for cell in self._cells(tensor)
+            if keep in self._holding(path, tensor, cell)
+        )
+
+    def _places(self, path: _Path, dim: str, *, every: bool) -> list[tuple[Interval, ...]]:
+        """What is left of a dim outside its loops and inside each of them, of all steps that differ.
+
+        Args:
+            path: with the loops.
+            dim: whose.
+            every: whether all places of the steps are wanted, and not only the first, which is largest.
+        """
+        found: list[tuple[Interval, ...]] = [((0, self.extents[dim]),)]
+        for loop in path.loops(path.leaf.address)[0]:
+            if loop.dim == dim:
+                found = [
+                    (*before, (start, min(start + loop.tile, before[-1][1])))
+                    for before in found
+                    for start in (range(*before[-1], loop.tile) if every else before[-1][:1])
+                ]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """How often what a Keep holds of a cell changes."""
+
+    loops: tuple[Loop, ...]
+    """Above it."""
+    outside: int
+    """How many of them are outside the innermost sequence around it: in every iteration of theirs it starts empty."""
+    dims: tuple[str, ...]
+    """Of the tensor."""
+
+    def entered(self, place: int, steps: Mapping[str, Step]) -> tuple[int, bool]:
+        """Elements that enter from one loop inwards, and whether more than one content comes.
+
+        Args:
+            place: number of the loop.
+            steps: what is left of every dim.
+        """
+        if any(steps[d][1][0] >= steps[d][1][1] for d in self.dims):
+            return 0, False
+        if place == len(self.loops):
+            return _size(steps[d][1] for d in self.dims), False
+        loop = self.loops[place]
+        inside = [
+            (times, *self.entered(place + 1, {**steps, loop.dim: step}))
+            for step, times in _steps(steps[loop.dim], loop.tile).items()
+        ]
+        words = sum(times * entered for times, entered, _ in inside)
+        varied = any(many for _, _, many in inside)
+        if loop.dim in self.dims or place < self.outside:
+            return words, varied or sum(times for times, _, _ in inside) > 1
+        return (words if varied else inside[0][1]), varied
+
+
+def _steps(step: Step, tile: int) -> Counter[Step]:
+    """The steps of a loop, with how often each comes."""
+    size, (first, beyond) = step
+    trips = -(-size // tile)
+    special = {trip for trip in (first // tile, (beyond - 1) // tile, trips - 1) if 0 <= trip < trips}
+    found = Counter[Step]()
+    for trip in special:
+        start = trip * tile
+        found[min(tile, size - start), (max(0, first - start), min(beyond - start, tile, size - start))] += 1
+    within = sum(1 for trip in special if first // tile < trip < (beyond - 1) // tile)
+    full = max(0, (beyond - 1) // tile - first // tile - 1) - within
+    found[tile, (0, tile)] += full
+    found[tile, (0, 0)] += trips - len(special) - full
+    return +found
+
+
+def _size(sides: Iterable[Interval]) -> int:
+    """Elements of a box."""
+    return prod(max(0, beyond - first) for first, beyond in sides)

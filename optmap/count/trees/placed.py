@@ -1,0 +1,63 @@
+"""Keeps on their paths: what each holds, and where from, whatever the iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from optmap.mappings.nodes import Address, PathLeaf
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.chain import TensorRole
+
+Pair = tuple[str, str, str]
+"""Inner level, outer level, and the name under which a tensor is stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A Keep on a path."""
+
+    address: Address
+    level: str
+    tensors: frozenset[str]
+    """Names under which they are stored."""
+    of: Mapping[str, range]
+
+
+def placed(tree: MappingTree, leaf: PathLeaf) -> tuple[Placed, ...]:
+    """The Keeps above a leaf that hold anything of their own, outermost first.
+
+    The outermost level is the home of inputs and outputs wherever it is kept there; of an intermediate only from such
+    a Keep on.
+    """
+    stored, roles = tree.workload.stored_as, tree.workload.roles
+    found = []
+    for address, keep in leaf.keeps:
+        tensors = {stored[name] for name in keep.tensors}
+        if keep.level == tree.machine.memory:
+            tensors = {name for name in tensors if roles[name] is TensorRole.INTERMEDIATE}
+        found.append(Placed(address=address, level=keep.level, tensors=frozenset(tensors), of=keep.of))
+    return tuple(found)
+
+
+def pairs(tree: MappingTree) -> tuple[Pair, ...]:
+    """Every pair of levels between which a tensor may move, whether it does or not: inner levels first."""
+    found = set[Pair]()
+    for leaf in tree.leaves:
+        path = placed(tree, leaf)
+        for place, keep in enumerate(path):
+            for tensor in keep.tensors:
+                found.update((keep.level, level, tensor) for level in _sources(tree, tensor, keep, path[:place]))
+    order = [level.name for level in tree.machine.levels] + [tree.machine.memory]
+    names = list(dict.fromkeys(tree.workload.stored_as[access.name] for access in tree.workload.accesses))
+    return tuple(sorted(found, key=lambda k: (order.index(k[0]), order.index(k[1]), names.index(k[2]))))
+
+
+def _sources(tree: MappingTree, tensor: str, keep: Placed, outer: tuple[Placed, ...]) -> Iterator[str]:
+    for each in reversed(outer):
+        if tensor in each.tensors and each.level != keep.level:
+            yield each.level
+            if not each.of:
+                return
+    if tree.workload.roles[tensor] is not TensorRole.INTERMEDIATE:
+        yield tree.machine.memory

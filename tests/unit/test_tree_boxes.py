@@ -1,0 +1,96 @@
+"""Mapping trees in closed form against the literal walk, and what is left to the walk."""
+
+import random
+
+import pytest
+import random_trees
+from mapping_trees import REFERENCE, reference_tree
+from random_trees import random_tree
+
+from optmap.base.errors import TreeError
+from optmap.count.trees import count_boxes, count_tree, walk_tree
+from optmap.files.fields import Fields
+from optmap.files.trees import read_tree
+from optmap.machines.machine import Level, Machine
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
+
+PRODUCTS = tuple(text for text in random_trees.FAMILIES if not any(sign in text for sign in ("+p", "+r", " if ", "*h")))
+CHAIN = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
+
+
+def alike(count, walk):
+    assert count.moved == walk.moved
+    assert [(room.part, room.occupancy_words) for room in count.rooms] == [
+        (room.part, room.occupancy_words) for room in walk.rooms
+    ]
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_random_trees_are_counted_as_they_are_walked(block, monkeypatch):
+    monkeypatch.setattr(random_trees, "FAMILIES", PRODUCTS)
+    counted = 0
+    for seed in range(block * 60, block * 60 + 60):
+        tree = random_tree(random.Random(seed))
+        count = count_boxes(tree)
+        if count is not None:  # then a walk refuses nothing, either
+            counted += 1
+            alike(count, walk_tree(tree))
+    assert counted > 5
+
+
+def test_reference_trees_are_counted_alike():
+    found = [(case, count_boxes(reference_tree(case))) for case in REFERENCE["cases"]]
+    for case, count in found:
+        if count is not None:
+            assert [(row.tensor, row.loads_words, row.stores_words) for row in count.moved] == [
+                (row["tensor"], row["loads"], row["stores"]) for row in case["boundaries"]
+            ]
+            assert {room.level: room.occupancy_words for room in count.rooms} == case["occupancy"]
+    assert sum(count is not None for _, count in found) >= 15
+
+
+@pytest.mark.parametrize("case", REFERENCE["invalid"], ids=lambda case: case["name"])
+def test_what_a_walk_refuses_has_no_closed_form(case):
+    try:
+        tree = reference_tree(case)
+    except TreeError:
+        return
+    assert count_boxes(tree) is None or case["kind"] == "capacity"
+
+
+def tree_of(nodes, words=10**9, **extents):
+    machine = Machine(name="one", levels=(Level(name="buffer", capacity=Capacity(amount=words, unit="words")),))
+    return read_tree(
+        Fields.of({"tree": nodes}, "tree"), parse_workload(CHAIN, extents, semantics=Semantics.ASSIGN), machine
+    )
+
+
+def row_loop(rows, pinned=0):
+    """FlashAttention's loop: some rows of A and C stay, columns of B and rows of D stream; some of these are pinned."""
+    part = [{"keep": "buffer", "tensors": ["B", "D"], "of": {"l": [0, pinned]}}] if pinned else []
+    return [
+        *part,
+        {"loop": "m", "tile": rows},
+        {"keep": "buffer", "tensors": ["A", "C"]},
+        {"loop": "l", "tile": 1},
+        {"keep": "buffer", "tensors": ["S"]},
+        {
+            "sequence": [
+                [{"loop": "k", "tile": 1}, {"keep": "buffer", "tensors": ["B"]}, {"compute": "S"}],
+                [{"loop": "n", "tile": 1}, {"keep": "buffer", "tensors": ["D"]}, {"compute": "C"}],
+            ]
+        },
+    ]
+
+
+@pytest.mark.parametrize(("rows", "pinned"), [(127, 0), (4096, 0), (100, 77)])
+def test_attention_of_four_thousand_rows_is_counted_at_once(rows, pinned):
+    count = count_tree(tree_of(row_loop(rows, pinned), m=4096, l=4096, k=64, n=64))
+    assert not count.walked
+    visits = -(-4096 // rows)
+    loads = {row.tensor: row.loads_words for row in count.moved}
+    assert loads["B"] == loads["D"] == 64 * (pinned + (4096 - pinned) * visits)
+    assert (loads["A"], loads["C"]) == (4096 * 64, 0)
+    assert count.rooms[0].occupancy_words == rows * 128 + pinned * 128 + rows + 1
