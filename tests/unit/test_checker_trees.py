@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import random_trees
 from cases import cases
-from mapping_trees import REFERENCE, moved, reference_tree, reference_workload
+from mapping_trees import REFERENCE, moved, reference_tree, reference_workload, tree_of
 from random_trees import random_tree
 
 from optmap.base.errors import InputError, TreeError
@@ -90,6 +91,38 @@ KINDS = {"capacity": "", "incomplete": "(incomplete|not counted): "}
 def test_reference_trees_that_mean_nothing_are_refused(case: dict[str, Any]) -> None:
     mine = tried(reference_workload(case), [level["name"] for level in case["levels"]], case["tree"])
     assert re.match(KINDS.get(case["kind"], f"{case['kind']}: "), str(mine)), mine
+
+
+def _pinned_more(rng: random.Random, nodes: list[Any], workload: Workload) -> list[Any]:
+    """The same with pinned parts of more dims, and with more of them."""
+    found: list[Any] = []
+    for node in nodes:
+        if "sequence" in node:
+            found.append({"sequence": [_pinned_more(rng, branch, workload) for branch in node["sequence"]]})
+            continue
+        keeps = "tensors" in node and node["keep"] != "Memory"
+        while keeps and rng.random() < 0.4:
+            (tensor,) = node["tensors"]
+            dims = next(access.dims for access in workload.accesses if access.name == tensor)
+            ends = {d: sorted(rng.sample(range(workload.extents[d] + 1), 2)) for d in dims if rng.random() < 0.6}
+            found += [{**node, "of": ends}] if ends else []
+        found.append(node)
+    return found
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_trees_with_many_pinned_parts_are_counted_as_they_are_walked(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
+    found = []
+    for seed in range(cases(40, 900)):
+        rng = random.Random(f"pins {block} {seed}")
+        tree = random_tree(rng, largest=5, shared=True)
+        nodes = _pinned_more(rng, [node.document() for node in tree.nodes], tree.workload)
+        with contextlib.suppress(TreeError):  # a part of a part at one level, or of a level without one of its own
+            found.append(judged(tree_of(nodes, tree.workload, tree.machine)))
+    assert found.count("counted") > 10, found
 
 
 @pytest.mark.parametrize("block", range(6))

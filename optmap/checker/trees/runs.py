@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 
+from ..core.tools import need
 from .regions import Box
 from .stated_tree import StatedKeep, StatedLoop
 
+MOST = 10_000
+"""Kinds of iterations that are looked at."""
 Cuts = tuple[int, ...]
 Course = tuple[tuple[int, int], ...]
 """What is left of a dim, from first to before beyond: of all of it, and inside each of the loops over it."""
@@ -85,10 +88,13 @@ def courses(extent: int, tiles: Iterable[int], cuts: Cuts) -> list[Course]:
     Args:
         extent: of the dim.
         tiles: of the loops, outermost first.
-        cuts: increasing.
+        cuts: increasing; without any, the first iteration alone is looked at, in which all is largest.
     """
+    if not cuts:
+        return [tuple((0, size) for size in accumulate(tiles, min, initial=extent))]
     found: list[Course] = [((0, extent),)]
     for tile in tiles:
+        need(len(found) <= MOST, "not counted: too many kinds of iterations of a pinned dim")
         longer: dict[tuple[object, ...], Course] = {}
         for course in found:
             for part in _parts(course[-1], tile, cuts):

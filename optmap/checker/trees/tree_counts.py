@@ -52,11 +52,11 @@ from typing import Any
 from ..chains.chain import StatedChain, dims_of
 from ..core.tools import need
 from .regions import Box, Region, both, size, whole, without
-from .runs import courses, entries
+from .runs import MOST, courses, entries
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
 
-MOST = 100_000
-"""Kinds of iterations of pinned dims that are looked at."""
+PINS = 6
+"""Pinned parts of one tensor outside each other that are looked at."""
 Pair = tuple[str, str, str]
 """Inner level, outer level, and the name under which a tensor is stored."""
 
@@ -145,9 +145,10 @@ class _Counts:
         """What of a tensor a Keep is for."""
         dims, extents = self.subscripts[tensor], self.chain.extents
         region = _pinned(keep, dims, extents)
-        for outer in keep.above.keeps:
-            if outer.level == keep.level and tensor in self.tree.holds(outer):
-                region = without(region, _pinned(outer, dims, extents))
+        same = [o for o in keep.above.keeps if o.level == keep.level and tensor in self.tree.holds(o)]
+        need(len(same) <= PINS, f"not counted: more than {PINS} pinned parts of {tensor} outside each other")
+        for outer in same:
+            region = without(region, _pinned(outer, dims, extents))
         return region
 
     def _sources(self, keep: StatedKeep, tensor: str) -> list[tuple[str, Region]]:
@@ -198,8 +199,7 @@ class _Counts:
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
             tiles = [loop.tile for loop in leaf.above.loops if loop.dim == dim]
-            every = courses(extent, tiles, tuple(cuts))
-            kinds.append(every if cuts else every[:1])  # the first iteration is the largest, where nothing is pinned
+            kinds.append(courses(extent, tiles, tuple(cuts)))
         need(prod(map(len, kinds)) <= MOST, "not counted: too many kinds of iterations of pinned dims")
         most = 0
         for chosen in product(*kinds):
