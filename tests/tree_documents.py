@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from math import prod
 from typing import Any
 
-from mapping_trees import tree_of
+from mapping_trees import scratchpads, tree_of
 
 from optmap.bounds import bounds
 from optmap.checker.core.tools import digest
-from optmap.count.trees import TreeCount
+from optmap.count.trees import TreeCount, walk_tree
 from optmap.files.machines import machine_document
 from optmap.files.workloads import workload_document
 from optmap.machines.machine import Level, LevelKind, Machine
@@ -135,3 +136,76 @@ def at(document: Any, path: Sequence[Any]) -> Any:
     for key in path:
         document = document[key]
     return document
+
+
+SMALL = {"m": 7, "l": 5, "k": 3, "n": 2}
+NESTED = [
+    {"loop": "m", "tile": 4},
+    {"keep": "L2", "tensors": ["A", "C", "S"]},
+    {"loop": "l", "tile": 2},
+    {"keep": "L2", "tensors": ["B", "D"]},
+    {"loop": "m", "tile": 2},
+    {"keep": "L1", "tensors": ["A", "C"]},
+    {"loop": "l", "tile": 1},
+    {"keep": "L1", "tensors": ["S"]},
+    {
+        "sequence": [
+            [{"loop": "k", "tile": 1}, {"keep": "L1", "tensors": ["B"]}, {"compute": "S"}],
+            [{"loop": "n", "tile": 1}, {"keep": "L1", "tensors": ["D"]}, {"compute": "C"}],
+        ]
+    },
+]
+UNFUSED = [
+    {"keep": "Memory", "tensors": ["S"]},
+    {
+        "sequence": [
+            [
+                {"loop": "m", "tile": 3},
+                {"loop": "l", "tile": 2},
+                {"keep": "buffer", "tensors": ["S"]},
+                {"loop": "k", "tile": 1},
+                {"keep": "buffer", "tensors": ["A", "B"]},
+                {"compute": "S"},
+            ],
+            [
+                {"loop": "m", "tile": 3},
+                {"keep": "buffer", "tensors": ["C"]},
+                {"loop": "l", "tile": 1},
+                {"keep": "buffer", "tensors": ["S", "D"]},
+                {"compute": "C"},
+            ],
+        ]
+    },
+]
+RELU = "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*D[l,n]"
+IN_PLACE = [
+    {"keep": "buffer", "tensors": ["S"]},
+    {
+        "sequence": [
+            [{"keep": "buffer", "tensors": ["A", "B"]}, {"compute": "S"}],
+            [{"compute": "P"}],
+            [{"keep": "buffer", "tensors": ["C", "D"]}, {"compute": "C"}],
+        ]
+    },
+]
+PRODUCT = [{"loop": "m", "tile": 2}, {"keep": "buffer", "tensors": ["A", "B", "C"]}, {"compute": "C"}]
+
+
+@cache
+def small_document(kind: str) -> dict[str, Any]:
+    """A small document, by what is particular about it."""
+    buffer = scratchpads(buffer=40)
+    tree = {
+        "row loop": lambda: pair_tree(row_loop(3), buffer, **SMALL),
+        "loads": lambda: pair_tree(row_loop(3), buffer, **SMALL),
+        "pinned": lambda: pair_tree(row_loop(2, 2), buffer, **SMALL),
+        "proved": lambda: pair_tree(row_loop(7), scratchpads(buffer=60), **SMALL),
+        "two levels": lambda: pair_tree(NESTED, caches(L1=30, L2=60), **SMALL),
+        "unfused": lambda: pair_tree(UNFUSED, buffer, **SMALL),
+        "in place": lambda: pair_tree(IN_PLACE, scratchpads(buffer=90), RELU, **SMALL),
+        "one product": lambda: pair_tree(PRODUCT, buffer, "C[m,n] = A[m,k]*B[k,n]", m=7, n=4, k=3),
+    }[kind]()
+    return tree_solution(tree, walk_tree(tree), "loads" if kind == "loads" else "traffic")
+
+
+KINDS = ("row loop", "loads", "pinned", "proved", "two levels", "unfused", "in place", "one product")
