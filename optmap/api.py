@@ -62,15 +62,21 @@ def solve(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Answer[An
         InfeasibleError: if nothing fits, or no mapping meets the constraints: which, and what would do.
         ContradictionError: if the mapping moves fewer words than the bound allows.
     """
-    values = values_of(SOLVE, options)
-    return _answer(_asked(workload, values), full=values["certificate"] is CertificateKind.FULL)
+    full = SOLVE["certificate"].read(options) is CertificateKind.FULL
+    return _answer(question_of(workload, **options), full=full)
 
 
-def _asked(workload: WorkloadInput, values: dict[str, Any]) -> Question:
-    """The question that options ask, whatever each of them says alone."""
+def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Question:
+    """The question that options of `solve` ask: where each verb goes that has some of them answered.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: for constraints that no mapping of the workload meets.
+    """
     from optmap.count.policies import nest_policy
     from optmap.search.question import Question, understood
 
+    values = values_of(SOLVE, options)
     problem = workload_of(workload, values["extents"], values["semantics"], values["padding"])
     target, objective = machine_of(values["machine"], values["memory"]), values["objective"]
     known = objectives_on(target)

@@ -24,7 +24,7 @@ SEARCHES = "{flag} is for searches on accelerators, which {machine} is not: leav
 NO_MEANING = "{flag} {value} has no meaning on the accelerator {machine}: "
 
 
-def several(value: Any, name: str, _where: str) -> tuple[str, ...] | None:
+def names(value: Any, name: str, _where: str) -> tuple[str, ...] | None:
     """Names, of one or several with commas between."""
     return names_of(value, name)
 
