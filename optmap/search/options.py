@@ -208,7 +208,7 @@ JournalOption = Annotated[
 SeedOption = Annotated[int, Opt(help="Seed of the search; same seed, same answer.", default=0, least=0)]
 ProgressOption = Annotated[
     Progress | None,
-    Opt(help="Called with a text and the share of the time limit used.", read=_progress, shell=None),
+    Opt(help="Called with what is being done and how much of all is done, 0 to 1.", read=_progress, shell=None),
 ]
 
 
