@@ -88,6 +88,8 @@ class Opt:
     """The value if it is left out."""
     detail: str = ""
     """What else Python's documentation and no help at the shell says."""
+    typed: str = ""
+    """What else the help of the shell says."""
     read: Reader | None = None
     """From what was given to what is meant; None for a whole number where `least` is said, for one of the `choices`
     where they are, and else for the value itself. Where it is left out as None, None stays what it is."""
