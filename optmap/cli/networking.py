@@ -118,7 +118,7 @@ def network(
 ) -> int:
     """Print the layers of a network, or what they move on a machine."""
     from optmap.base.writing import to_json
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import sweeping
 
     if name is None:
         refuse_unused(
@@ -132,7 +132,7 @@ def network(
         refuse_unused("is for --curve, which goes over capacities; add it, or", "points")
     prepare_pictures(plot)
     with Progress(f"solving {name}") as progress:
-        found = verbs.network(
+        found = sweeping.network(
             name,
             machine=machine,
             memory=memory,

@@ -303,32 +303,3 @@ class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
     journal: JournalOption
     seed: SeedOption
     progress: ProgressOption
-
-
-class EvaluateOptions(TypedDict, total=False):
-    """Options of `evaluate`."""
-
-    counting: Annotated[
-        str | None,
-        Opt(
-            help="A policy of the mapping's kind of machine: on accelerators exact, timeloop, factorflow, one of a "
-            "plug-in; that of the file if left out.",
-            read=text,
-            metavar="NAME",
-        ),
-    ]
-    simulate: Annotated[
-        bool,
-        Opt(
-            help="Execute the loop nest as well.",
-            detail="With LRU and with optimal replacement.",
-            default=False,
-            shell=bool,
-            meshes=False,
-            elsewhere="there is no simulation of accelerators; leave out {flag}",
-        ),
-    ]
-    limit: Annotated[
-        int,
-        Opt(help="Largest number of simulated accesses, or of steps of a walk.", default=5_000_000, least=1),
-    ]

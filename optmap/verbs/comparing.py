@@ -1,14 +1,15 @@
-"""The verb `compare`: what methods find beside the bound, over capacities or over the boundaries of a machine."""
+"""The verbs `compare`, `algorithms` and `randomized`: what methods and algorithms move, beside the bound."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.base.errors import ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.base.names import choose
-from optmap.files.inputs import MemoryInput, WorkloadInput, capacities_of, machine_of, workload_of
+from optmap.files.inputs import ExtentsInput, MemoryInput, WorkloadInput, capacities_of, machine_of, workload_of
 from optmap.questions.option import Here, Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.search.options import (
     ConstraintsOption,
@@ -22,10 +23,13 @@ from optmap.search.options import (
     WorkloadOptions,
     names,
 )
+from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
     from optmap.answers.side_by_side.comparison import Comparison
+    from optmap.baselines.randomized import RandomizedComparison
     from optmap.machines.machine import Machine
+    from optmap.report.algorithms import AlgorithmComparison
     from optmap.workloads.workload import Workload
 
 ELSEWHERE = "compare takes objective, counting and evaluations on accelerators only; leave them out"
@@ -181,3 +185,54 @@ def _found(
         except (InputError, InfeasibleError, LimitError) as error:
             left_out[name] = str(error)
     return results, left_out
+
+
+def algorithms(
+    workload: WorkloadInput,
+    *,
+    memory: MemoryInput | Sequence[MemoryInput],
+    points: int = 9,
+    extents: ExtentsInput | None = None,
+) -> AlgorithmComparison:
+    """Words moved by ways to compute a convolution, as multiples of the bound.
+
+    Args:
+        workload: a convolution, as for `solve`.
+        memory: a capacity, a range such as `4KiB:4MiB`, or several.
+        points: how many of a range.
+        extents: extent per dim, for a statement.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.report.algorithms import algorithm_comparison
+
+    return algorithm_comparison(workload_of(workload, extents), memory, points)
+
+
+def randomized(
+    extents: ExtentsInput,
+    *,
+    memory: MemoryInput,
+    cost: Fraction | float | str,
+    semantics: Semantics | str | None = None,
+) -> RandomizedComparison:
+    """What a product with a random matrix costs if the matrix is generated: bound, tiling, gap.
+
+    `R[d,n] = S[d,m] * A[m,n]`, where an element of S comes into fast memory for a cost instead of a load.
+
+    Args:
+        extents: of d, m and n, as a mapping or as `d=1000,m=1000,n=500`.
+        memory: capacity of the fast memory.
+        cost: cost of generating an element of S, in loads: a number above 0, or `1/10`.
+        semantics: `assign` (also if left out): results are created in fast memory; `accumulate`: they are loaded.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: for a memory below three words.
+
+    Source: Dinh, chapter 5 (Theorem 22, Algorithm 10).
+    """
+    from optmap.baselines.randomized import EXPRESSION, compare_randomized
+
+    return compare_randomized(workload_of(EXPRESSION, extents, semantics), memory, cost)

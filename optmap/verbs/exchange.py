@@ -1,21 +1,38 @@
-"""Verbs for files of other tools: Timeloop's are read, written, and held against the optimum."""
+"""Verbs for files of other tools: models of ONNX are read; Timeloop's read, written, and held against the optimum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmap.base.errors import InputError
 from optmap.base.values import TimeInput, quoted
+from optmap.files.inputs import text_of
 
 if TYPE_CHECKING:
     from optmap.answers.documents.solution import SavedSolution
     from optmap.answers.side_by_side.scoring import Score
     from optmap.interchange.timeloop import TimeloopModel
+    from optmap.onnx_import import ImportedModel
     from optmap.search.result import NestAnswer
 
 PathsInput = str | Path | Sequence[str | Path]
+
+
+def import_onnx(path: str | Path, dims: Mapping[str, int] | None = None) -> ImportedModel:
+    """The workloads of an ONNX model with their counts; `.save(path)` writes them as a workload file.
+
+    Args:
+        path: the model.
+        dims: sizes of dynamic dims of its inputs, by name or as `input[axis]`.
+
+    Raises:
+        InputError: if the file cannot be used, or a size is missing.
+    """
+    from optmap.onnx_import import import_model
+
+    return import_model(Path(text_of(path, "model", "an ONNX file")), dims)
 
 
 def import_timeloop(files: PathsInput) -> TimeloopModel:

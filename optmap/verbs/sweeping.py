@@ -1,0 +1,176 @@
+"""The verbs of grids: `network`, whose layers are solved and added up, and of a sweep `plan` and `plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optmap.base.errors import InputError
+from optmap.base.values import TimeInput
+from optmap.files.inputs import MachineInput, MemoryInput, capacities_of, machine_of, products_of, text_of
+from optmap.workloads.workload import Semantics
+
+if TYPE_CHECKING:
+    from optmap.answers.over_capacity.network_sums import NetworkSums
+    from optmap.files.network import Network
+    from optmap.sweeps.networks.network_curves import NetworkCurve
+    from optmap.sweeps.pictures import Pictures
+    from optmap.sweeps.plan import Plan
+
+
+def network(
+    name: str | Path,
+    *,
+    machine: MachineInput | None = None,
+    memory: MemoryInput | None = None,
+    method: str | None = None,
+    objective: str | None = None,
+    counting: str | None = None,
+    semantics: Semantics | str | None = None,
+    tiles: str = "any",
+    time_limit: TimeInput = 60.0,
+    curve: bool = False,
+    level: str | None = None,
+    points: int = 9,
+    jobs: int | None = None,
+    directory: str | Path | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Network | NetworkSums[Any] | NetworkCurve:
+    """The layers of a network; with a machine, what they move on it, added up.
+
+    Args:
+        name: a library network, or a workload file with counts.
+        machine: solve every layer on this machine.
+        memory: instead of `machine`, a two-level one; of a curve a range such as `16KiB:16MiB`, beside `machine`, too.
+        method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
+        objective: what every layer minimises; None for the method's own.
+        counting: on accelerators, as for `solve`.
+        semantics: `accumulate` or `assign`, of every layer; None keeps the layers' own.
+        tiles: as for `solve`.
+        time_limit: seconds per layer, or a text such as `2min`.
+        curve: over the capacities of `memory` instead of at one, with the knee between them.
+        level: of a curve, the level of the machine that gets them; None for the outermost.
+        points: of a curve, capacities that the range is cut into.
+        jobs: processes; None for one per core.
+        directory: keep rows, mappings and certificates there.
+        progress: called with a text and the share that is done.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if a layer does not fit.
+        LimitError: if a layer has no mapping when its time is over.
+    """
+    from optmap.files.network import network as load_network
+
+    layers = load_network(text_of(name, "network", "a library name or a workload file"))
+    if semantics is not None:
+        layers = layers.with_semantics(semantics)
+    if curve or machine is not None or memory is not None:
+        products_of(layers.layers)
+    if curve:
+        if objective is not None or counting is not None:
+            raise InputError("--objective and --counting are not for --curve, which counts words: leave them out")
+        return _network_curve(
+            layers,
+            machine,
+            memory,
+            points,
+            level=level,
+            method=method,
+            tiles=tiles,
+            time_limit=time_limit,
+            jobs=jobs,
+            directory=None if directory is None else Path(directory),
+            progress=progress,
+        )
+    if level is not None:
+        raise InputError("--level is of --curve: which level gets the capacities")
+    if machine is None and memory is None:
+        return layers
+    target = machine_of(machine, memory)
+    from optmap.search.question import check_semantics
+    from optmap.sweeps.networks.solving import solve_network
+
+    check_semantics(target, semantics)
+    return solve_network(
+        layers,
+        target,
+        method=method,
+        objective=objective,
+        counting=counting,
+        tiles=tiles,
+        time_limit=time_limit,
+        jobs=jobs,
+        directory=None if directory is None else Path(directory),
+        progress=progress,
+    )
+
+
+def _network_curve(
+    layers: Network, machine: MachineInput | None, memory: MemoryInput | None, count: int, **options: Any
+) -> NetworkCurve:
+    from optmap.sweeps.networks.network_curves import network_curve
+
+    if memory is None:
+        raise InputError("--curve needs the capacities that it goes over; add --memory, such as --memory 16KiB:16MiB")
+    sizes = capacities_of(memory, count)
+    return network_curve(layers, sizes, machine=None if machine is None else machine_of(machine, None), **options)
+
+
+def plan(spec: Mapping[str, object] | str | Path, directory: str | Path | None = None) -> Plan:
+    """What a sweep would do, with an estimate from stored times, or from a few points that are tried and not kept.
+
+    Args:
+        spec: as for `sweep`.
+        directory: of an earlier run, whose points would not be solved again.
+
+    Raises:
+        InputError: if the spec cannot be accepted.
+    """
+    from optmap.sweeps.run import as_spec, plan_sweep
+
+    return plan_sweep(as_spec(spec), None if directory is None else Path(directory))
+
+
+def plot(
+    directory: str | Path,
+    output: str | Path | None = None,
+    *,
+    format: str = "png",
+    network: str | Path | None = None,
+    targets: Sequence[float] | None = None,
+    pareto: Sequence[str] = ("capacity_bytes", "traffic_bytes"),
+    progress: Callable[[str, float], None] | None = None,
+) -> Pictures:
+    """Draw the curves of a sweep and name the cheapest capacities.
+
+    Args:
+        directory: what `sweep` wrote.
+        output: folder of the pictures; `plots` in the directory if left out.
+        format: `png`, `svg`, `pdf` or `html`.
+        network: add up the layers of this network.
+        targets: multiples of the compulsory traffic to reach.
+        pareto: two metrics.
+        progress: called with a text and the share that is done.
+
+    Returns:
+        The files, and the sizing table when printed.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.sweeps.pictures import draw
+
+    if len(pareto) != 2:
+        raise InputError(f"pareto {','.join(pareto)!r}: two metrics are needed, such as capacity_bytes,traffic_bytes")
+    place = Path(text_of(directory, "directory", "the folder of a sweep"))
+    return draw(
+        place,
+        place / "plots" if output is None else Path(output),
+        form=format,
+        network=None if network is None else text_of(network, "network", "a library name or a workload file"),
+        targets=targets,
+        metrics=(pareto[0], pareto[1]),
+        progress=progress,
+    )
