@@ -98,7 +98,7 @@ def _shown(option: Option) -> Any:
     """What Typer is told of an option beside its type."""
     opt = option.opt
     return typer.Option(
-        option.flag,
+        *option.flag.split(),
         help=f"{opt.help} {opt.typed}".strip(),
         metavar=opt.metavar,
         parser=PARSERS.get(_kind(opt)),

@@ -96,7 +96,7 @@ class Opt:
     choices: type[StrEnum] | None = None
     """The words that it may be."""
     flag: str = ""
-    """Its name at the shell, with the dashes, where that is not its own."""
+    """Its name at the shell, with the dashes, where that is not its own; several with blanks between."""
     metavar: str | None = None
     """What stands for its value in the help of the shell."""
     shell: Any = str
