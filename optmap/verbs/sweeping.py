@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.errors import InputError
-from optmap.base.values import TimeInput
 from optmap.files.inputs import MachineInput, MemoryInput, capacities_of, machine_of, products_of, text_of
-from optmap.workloads.workload import Semantics
+from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.search.options import (
+    CountingOption,
+    MethodOption,
+    ObjectiveOption,
+    Progress,
+    ProgressOption,
+    SemanticsOption,
+    TargetOptions,
+    TilesOption,
+    TimeLimitOption,
+)
+from optmap.sweeps.options import DirectoryOption, JobsOption
 
 if TYPE_CHECKING:
     from optmap.answers.over_capacity.network_sums import NetworkSums
@@ -19,42 +30,38 @@ if TYPE_CHECKING:
     from optmap.sweeps.plan import Plan
 
 
-def network(
-    name: str | Path,
-    *,
-    machine: MachineInput | None = None,
-    memory: MemoryInput | None = None,
-    method: str | None = None,
-    objective: str | None = None,
-    counting: str | None = None,
-    semantics: Semantics | str | None = None,
-    tiles: str = "any",
-    time_limit: TimeInput = 60.0,
-    curve: bool = False,
-    level: str | None = None,
-    points: int = 9,
-    jobs: int | None = None,
-    directory: str | Path | None = None,
-    progress: Callable[[str, float], None] | None = None,
-) -> Network | NetworkSums[Any] | NetworkCurve:
+class NetworkOptions(TargetOptions, total=False):
+    """Options of `network`."""
+
+    method: Annotated[MethodOption, Here(detail="")]
+    objective: Annotated[ObjectiveOption, Here(help="Of every layer; the method's own if left out.", detail="")]
+    counting: CountingOption
+    semantics: SemanticsOption
+    tiles: TilesOption
+    curve: Annotated[
+        bool,
+        Opt(
+            help="Over the capacities of --memory FROM:TO, with the knee.",
+            detail="`memory` is a range then, beside `machine`, too.",
+            default=False,
+            shell=bool,
+        ),
+    ]
+    level: Annotated[str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.")]
+    points: Annotated[int, Opt(help="Of --curve: capacities of the range.", default=9, least=2)]
+    time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.", detail="Seconds, or a text such as `2min`.")]
+    jobs: JobsOption
+    directory: DirectoryOption
+    progress: ProgressOption
+
+
+@taking(NetworkOptions)
+def network(name: str | Path, **options: Unpack[NetworkOptions]) -> Network | NetworkSums[Any] | NetworkCurve:
     """The layers of a network; with a machine, what they move on it, added up.
 
     Args:
         name: a library network, or a workload file with counts.
-        machine: solve every layer on this machine.
-        memory: instead of `machine`, a two-level one; of a curve a range such as `16KiB:16MiB`, beside `machine`, too.
-        method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
-        objective: what every layer minimises; None for the method's own.
-        counting: on accelerators, as for `solve`.
-        semantics: `accumulate` or `assign`, of every layer; None keeps the layers' own.
-        tiles: as for `solve`.
-        time_limit: seconds per layer, or a text such as `2min`.
-        curve: over the capacities of `memory` instead of at one, with the knee between them.
-        level: of a curve, the level of the machine that gets them; None for the outermost.
-        points: of a curve, capacities that the range is cut into.
-        jobs: processes; None for one per core.
-        directory: keep rows, mappings and certificates there.
-        progress: called with a text and the share that is done.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
@@ -63,27 +70,18 @@ def network(
     """
     from optmap.files.network import network as load_network
 
+    asked = values_of(declared(NetworkOptions), options)
+    semantics, curve, level, points = (asked.pop(each) for each in ("semantics", "curve", "level", "points"))
+    machine, memory = asked.pop("machine"), asked.pop("memory")
     layers = load_network(text_of(name, "network", "a library name or a workload file"))
     if semantics is not None:
         layers = layers.with_semantics(semantics)
     if curve or machine is not None or memory is not None:
         products_of(layers.layers)
     if curve:
-        if objective is not None or counting is not None:
+        if asked.pop("objective") is not None or asked.pop("counting") is not None:
             raise InputError("--objective and --counting are not for --curve, which counts words: leave them out")
-        return _network_curve(
-            layers,
-            machine,
-            memory,
-            points,
-            level=level,
-            method=method,
-            tiles=tiles,
-            time_limit=time_limit,
-            jobs=jobs,
-            directory=None if directory is None else Path(directory),
-            progress=progress,
-        )
+        return _network_curve(layers, machine, memory, points, level=level, **asked)
     if level is not None:
         raise InputError("--level is of --curve: which level gets the capacities")
     if machine is None and memory is None:
@@ -93,18 +91,7 @@ def network(
     from optmap.sweeps.networks.solving import solve_network
 
     check_semantics(target, semantics)
-    return solve_network(
-        layers,
-        target,
-        method=method,
-        objective=objective,
-        counting=counting,
-        tiles=tiles,
-        time_limit=time_limit,
-        jobs=jobs,
-        directory=None if directory is None else Path(directory),
-        progress=progress,
-    )
+    return solve_network(layers, target, **asked)
 
 
 def _network_curve(
@@ -141,7 +128,7 @@ def plot(
     network: str | Path | None = None,
     targets: Sequence[float] | None = None,
     pareto: Sequence[str] = ("capacity_bytes", "traffic_bytes"),
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Pictures:
     """Draw the curves of a sweep and name the cheapest capacities.
 
