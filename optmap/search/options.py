@@ -13,7 +13,7 @@ from optmap.files.inputs import ExtentsInput, MachineInput, MemoryInput, names_o
 from optmap.machines.machine import CapacityRule
 from optmap.mappings.constraint_texts import ConstraintsInput, constraints_of
 from optmap.mappings.constraints import NO_CONSTRAINTS
-from optmap.questions.option import Opt, path, text, time
+from optmap.questions.option import Here, Opt, path, text, time
 from optmap.questions.options import CertificateKind, IntegerRule, TileRule
 from optmap.solvers.config import FORMS, relaxation_solver
 from optmap.workloads.workload import Padding, Semantics
@@ -77,10 +77,6 @@ ObjectiveOption = Annotated[
         help="bottleneck, sum, loads, traffic, or time (predicted, on machines with a core); on accelerators edp, "
         "energy, cycles or port-cycles (older name: traffic); the method's own if left out.",
         read=text,
-        detail="A key of `OBJECTIVES` that the method minimises on the machine. Of one memory, `bottleneck`, `sum` "
-        "and `traffic` are the same number: loads and stores over bandwidth. `time` is the predicted time of the "
-        "code on a machine with a core, caches warm; its method is `timed`. On accelerators `port-cycles` "
-        "are those of the slowest port.",
     ),
 ]
 CountingOption = Annotated[
@@ -153,8 +149,7 @@ TimeLimitOption = Annotated[
     TimeInput,
     Opt(
         help="Stop after this time.",
-        detail="Seconds, or a text such as `2min`, of the whole answer, after which it is the best so far: search, "
-        "counts, bounds and checks.",
+        detail="Seconds, or a text such as `2min`.",
         default=60.0,
         read=time,
         metavar="TIME",
@@ -166,20 +161,13 @@ EvaluationsOption = Annotated[
     int | None,
     Opt(
         help="On accelerators: mappings that random and other searches may have judged; any number if left out.",
-        detail="With it, the same seed is the same answer.",
         least=1,
         meshes=True,
         elsewhere=SEARCHES,
         hashed=False,
     ),
 ]
-MethodOption = Annotated[
-    str | None,
-    Opt(
-        help="See: optmap list methods. If left out: mopt, on accelerators exact.",
-        detail="A key of `METHODS`; None takes `timed` for objective `time`.",
-    ),
-]
+MethodOption = Annotated[str | None, Opt(help="See: optmap list methods. If left out: mopt, on accelerators exact.")]
 SettingsOption = Annotated[
     Mapping[str, object] | None,
     Opt(
@@ -232,7 +220,15 @@ class TargetOptions(TypedDict, total=False):
 class SharedOptions(TypedDict, total=False):
     """Options of mapping methods that mean the same in `solve` and in a sweep."""
 
-    objective: ObjectiveOption
+    objective: Annotated[
+        ObjectiveOption,
+        Here(
+            detail="A key of `OBJECTIVES` that the method minimises on the machine. Of one memory, `bottleneck`, `sum` "
+            "and `traffic` are the same number: loads and stores over bandwidth. `time` is the predicted time of the "
+            "code on a machine with a core, caches warm; its method is `timed`. On accelerators `port-cycles` "
+            "are those of the slowest port."
+        ),
+    ]
     counting: CountingOption
     tiles: TilesOption
     capacity: CapacityOption
@@ -269,14 +265,20 @@ class SharedOptions(TypedDict, total=False):
     ]
     constraints: ConstraintsOption
     solver: SolverOption
-    time_limit: TimeLimitOption
-    evaluations: EvaluationsOption
+    time_limit: Annotated[
+        TimeLimitOption,
+        Here(
+            detail="Seconds, or a text such as `2min`, of the whole answer, after which it is the best so far: search, "
+            "counts, bounds and checks."
+        ),
+    ]
+    evaluations: Annotated[EvaluationsOption, Here(detail="With it, the same seed is the same answer.")]
 
 
 class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
     """Options of `solve`."""
 
-    method: MethodOption
+    method: Annotated[MethodOption, Here(detail="A key of `METHODS`; None takes `timed` for objective `time`.")]
     certificate: Annotated[
         CertificateKind | str,
         Opt(

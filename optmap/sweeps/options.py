@@ -104,11 +104,11 @@ class RaceOptions(TypedDict, total=False):
             shell=float,
         ),
     ]
-    objective: Annotated[ObjectiveOption, Here(help="edp (if left out), energy, cycles or port-cycles.", detail="")]
+    objective: Annotated[ObjectiveOption, Here(help="edp (if left out), energy, cycles or port-cycles.")]
     counting: Annotated[CountingOption, Here(detail="Of those that `exact` does not know no optimum is proved.")]
     evaluations: Annotated[
         EvaluationsOption,
-        Here(help="Mappings that each search which proposes them may have judged; any number if left out.", detail=""),
+        Here(help="Mappings that each search which proposes them may have judged; any number if left out."),
     ]
     settings: Annotated[
         SettingsInput | None,

@@ -78,7 +78,7 @@ class CompareOptions(WorkloadOptions, total=False):
             elsewhere=ELSEWHERE,
         ),
     ]
-    time_limit: Annotated[TimeLimitOption, Here(help="Per solve.", detail="Seconds, or a text such as `2min`.")]
+    time_limit: Annotated[TimeLimitOption, Here(help="Per solve.")]
     progress: ProgressOption
 
 

@@ -41,7 +41,7 @@ class ExploreOptions(TypedDict, total=False):
     semantics: SemanticsOption
     method: Annotated[
         MethodOption,
-        Here(help="A method that has mappings judged one by one; `random` if left out, or `strategy`.", detail=""),
+        Here(help="A method that has mappings judged one by one; `random` if left out, or `strategy`."),
     ]
     objective: ObjectiveOption
     counting: CountingOption

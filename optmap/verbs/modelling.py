@@ -49,9 +49,7 @@ class RelaxedOptions(TargetOptions, total=False):
     capacity: CapacityOption
     extents: ExtentsOption
     semantics: SemanticsOption
-    time_limit: Annotated[
-        TimeLimitOption, Here(help="Stop the relaxation after this time.", detail="Seconds, or a text such as `2min`.")
-    ]
+    time_limit: Annotated[TimeLimitOption, Here(help="Stop the relaxation after this time.")]
 
 
 class ExportOptions(RelaxedOptions, total=False):
@@ -66,10 +64,8 @@ class ExportOptions(RelaxedOptions, total=False):
             default="best",
         ),
     ]
-    method: Annotated[MethodOption, Here(help="On accelerators: allocation (if left out) or cosa.", detail="")]
-    objective: Annotated[
-        ObjectiveOption, Here(help="Of allocation: edp (if left out), energy, cycles, port-cycles.", detail="")
-    ]
+    method: Annotated[MethodOption, Here(help="On accelerators: allocation (if left out) or cosa.")]
+    objective: Annotated[ObjectiveOption, Here(help="Of allocation: edp (if left out), energy, cycles, port-cycles.")]
     counting: Annotated[CountingOption, Here(detail="Of `allocation`.")]
 
 

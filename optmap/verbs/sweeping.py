@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class NetworkOptions(TargetOptions, total=False):
     """Options of `network`."""
 
-    method: Annotated[MethodOption, Here(detail="")]
-    objective: Annotated[ObjectiveOption, Here(help="Of every layer; the method's own if left out.", detail="")]
+    method: MethodOption
+    objective: Annotated[ObjectiveOption, Here(help="Of every layer; the method's own if left out.")]
     counting: CountingOption
     semantics: SemanticsOption
     tiles: TilesOption
@@ -49,7 +49,7 @@ class NetworkOptions(TargetOptions, total=False):
     ]
     level: Annotated[str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.")]
     points: Annotated[int, Opt(help="Of --curve: capacities of the range.", default=9, least=2)]
-    time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.", detail="Seconds, or a text such as `2min`.")]
+    time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.")]
     jobs: JobsOption
     directory: DirectoryOption
     progress: ProgressOption
@@ -79,7 +79,7 @@ def network(name: str | Path, **options: Unpack[NetworkOptions]) -> Network | Ne
     if curve or machine is not None or memory is not None:
         products_of(layers.layers)
     if curve:
-        if asked.pop("objective") is not None or asked.pop("counting") is not None:
+        if any(asked.pop(each) is not None for each in ("objective", "counting")):
             raise InputError("--objective and --counting are not for --curve, which counts words: leave them out")
         return _network_curve(layers, machine, memory, points, level=level, **asked)
     if level is not None:

@@ -126,14 +126,14 @@ def test_what_means_nothing_on_a_machine_is_refused_with_its_flag() -> None:
 class BoilOptions(TypedDict, total=False):
     """Options that others have, one with a help of its own, and one that may be left out."""
 
-    time_limit: Annotated[TimeLimitOption, Here(help="Of one egg.", detail="")]
+    time_limit: Annotated[TimeLimitOption, Here(help="Of one egg.")]
     capacity: CapacityOption
     eggs: Annotated[int | None, Opt(help="How many.", least=1)]
 
 
 def test_what_verbs_share_is_said_otherwise_in_one_of_them_alone() -> None:
     shared, here = declared(SharedOptions)["time_limit"], declared(BoilOptions)["time_limit"]
-    assert (here.opt.help, here.opt.detail, here.opt.default) == ("Of one egg.", "", shared.opt.default)
+    assert (here.opt.help, here.opt.default) == ("Of one egg.", shared.opt.default)
     assert shared.opt.help == "Stop after this time."
 
 
