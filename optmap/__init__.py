@@ -88,28 +88,25 @@ if TYPE_CHECKING:
     from optmap.sweeps.records.files import StoreFullError as StoreFullError
     from optmap.sweeps.run import sweep as sweep
     from optmap.sweeps.tally import Tally as Tally
-    from optmap.verbs.beyond import algorithms as algorithms
-    from optmap.verbs.beyond import check as check
-    from optmap.verbs.beyond import conformance as conformance
-    from optmap.verbs.beyond import doctor as doctor
-    from optmap.verbs.beyond import evaluate as evaluate
-    from optmap.verbs.beyond import import_onnx as import_onnx
-    from optmap.verbs.beyond import network as network
-    from optmap.verbs.beyond import plan as plan
-    from optmap.verbs.beyond import plot as plot
-    from optmap.verbs.beyond import randomized as randomized
+    from optmap.verbs.catalogue import doctor as doctor
     from optmap.verbs.catalogue import list_names as list  # noqa: F401 - exported by __getattr__
     from optmap.verbs.catalogue import load as load
     from optmap.verbs.catalogue import machine as machine
     from optmap.verbs.catalogue import show as show
     from optmap.verbs.catalogue import workload as workload
+    from optmap.verbs.checking import check as check
+    from optmap.verbs.checking import conformance as conformance
+    from optmap.verbs.checking import evaluate as evaluate
+    from optmap.verbs.comparing import algorithms as algorithms
     from optmap.verbs.comparing import compare as compare
+    from optmap.verbs.comparing import randomized as randomized
     from optmap.verbs.deriving import classes as classes
     from optmap.verbs.deriving import closed_form as closed_form
     from optmap.verbs.deriving import derive as derive
     from optmap.verbs.deriving import inferred_reuse as inferred_reuse
     from optmap.verbs.deriving import regimes as regimes
     from optmap.verbs.exchange import export_timeloop as export_timeloop
+    from optmap.verbs.exchange import import_onnx as import_onnx
     from optmap.verbs.exchange import import_timeloop as import_timeloop
     from optmap.verbs.exchange import score as score
     from optmap.verbs.exploring import explore as explore
@@ -122,21 +119,25 @@ if TYPE_CHECKING:
     from optmap.verbs.running import detect as detect
     from optmap.verbs.running import emit as emit
     from optmap.verbs.running import run as run
+    from optmap.verbs.sweeping import network as network
+    from optmap.verbs.sweeping import plan as plan
+    from optmap.verbs.sweeping import plot as plot
     from optmap.workloads.workload import Workload as Workload
 
 _HOMES = {
     "api": "bound solve",
     "baselines.randomized": "RandomizedComparison",
-    "verbs.catalogue": "list load machine show workload",
+    "verbs.catalogue": "doctor list load machine show workload",
+    "verbs.checking": "check conformance evaluate",
     "checker": "Report",
-    "verbs.comparing": "compare",
+    "verbs.comparing": "algorithms compare randomized",
     "verbs.deriving": "classes closed_form derive inferred_reuse regimes",
     "base.errors": (
         "CheckError ContradictionError InfeasibleError InputError LimitError OneStatementError OptmapError "
         "ParseError SolverUnavailableError StatementError StrategyError TreeError UnknownNameError WrongKindError"
     ),
     "count.policies": "register_policy",
-    "verbs.exchange": "export_timeloop import_timeloop score",
+    "verbs.exchange": "export_timeloop import_onnx import_timeloop score",
     "verbs.exploring": "explore sensitivity",
     "answers.over_capacity.network_sums": "NetworkSums",
     "answers.proofs.boundaries": "BoundReport",
@@ -171,6 +172,7 @@ _HOMES = {
     "report.answers.loading": "Certificate",
     "report.library.solvers": "Doctor",
     "verbs.running": "compile detect emit run",
+    "verbs.sweeping": "network plan plot",
     "search.bayes.sensitivity": "Sensitivity",
     "search.explore.exploration": "Exploration",
     "search.methods": "METHODS register_method",
@@ -185,7 +187,6 @@ _HOMES = {
     "sweeps.reading": "read_sweep sweep_document",
     "sweeps.run": "sweep",
     "sweeps.tally": "Tally",
-    "verbs.beyond": "algorithms check conformance doctor evaluate import_onnx network plan plot randomized",
 }
 """Per module the public names that it has."""
 _PLACES = {name: f"optmap.{module}" for module, names in _HOMES.items() for name in names.split()}

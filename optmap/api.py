@@ -6,27 +6,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.clock import SEARCHED, Clock, limited
 from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
-from optmap.base.values import file_path, whole_number
-from optmap.files.inputs import (
-    ExtentsInput,
-    MachineInput,
-    MemoryInput,
-    WorkloadInput,
-    machine_of,
-    names_of,
-    workload_of,
-)
+from optmap.base.values import file_path
+from optmap.files.inputs import WorkloadInput, machine_of, workload_of
 from optmap.questions.objective import OBJECTIVES, objectives_on
-from optmap.questions.option import declared, refuse_elsewhere, taking, values_of
+from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.questions.options import CertificateKind
 from optmap.search.methods import METHODS, default_method
-from optmap.search.options import SolveOptions
-from optmap.workloads.workload import Padding, Semantics
+from optmap.search.options import SolveOptions, TargetOptions, WorkloadOptions, names
 
 if TYPE_CHECKING:
     from optmap.answers.proofs.boundaries import BoundReport
@@ -62,15 +53,21 @@ def solve(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Answer[An
         InfeasibleError: if nothing fits, or no mapping meets the constraints: which, and what would do.
         ContradictionError: if the mapping moves fewer words than the bound allows.
     """
-    values = values_of(SOLVE, options)
-    return _answer(_asked(workload, values), full=values["certificate"] is CertificateKind.FULL)
+    full = SOLVE["certificate"].read(options) is CertificateKind.FULL
+    return _answer(question_of(workload, **options), full=full)
 
 
-def _asked(workload: WorkloadInput, values: dict[str, Any]) -> Question:
-    """The question that options ask, whatever each of them says alone."""
+def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Question:
+    """The question that options of `solve` ask: where each verb goes that has some of them answered.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: for constraints that no mapping of the workload meets.
+    """
     from optmap.count.policies import nest_policy
     from optmap.search.question import Question, understood
 
+    values = values_of(SOLVE, options)
     problem = workload_of(workload, values["extents"], values["semantics"], values["padding"])
     target, objective = machine_of(values["machine"], values["memory"]), values["objective"]
     known = objectives_on(target)
@@ -109,36 +106,49 @@ def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:
     return replace(result, seconds=time.monotonic() - begun)
 
 
-def bound(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None = None,
-    memory: MemoryInput | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-    padding: Padding | str | None = None,
-    methods: str | Sequence[str] | None = None,
-    explain: bool = False,
-    objective: str | None = None,
-    cores: int = 1,
-    caches: str = "warm",
-) -> BoundReport:
+class BoundOptions(TargetOptions, WorkloadOptions, total=False):
+    """Options of `bound`."""
+
+    methods: Annotated[
+        str | Sequence[str] | None,
+        Opt(help="Bound methods; all that apply if left out.", detail="Keys of `BOUNDS`.", read=names, metavar="A,B"),
+    ]
+    explain: Annotated[
+        bool,
+        Opt(
+            help="Print the constraint table and the papers' own terms as well.",
+            detail="`.explanation` has how the bound of the outermost boundary comes about.",
+            default=False,
+            shell=bool,
+        ),
+    ]
+    objective: Annotated[
+        str | None,
+        Opt(
+            help="Also the time that no code goes below.",
+            detail="`time`, on a machine with a core: `.time`, of which `.certificate` is the proof then.",
+            metavar="time",
+        ),
+    ]
+    cores: Annotated[int, Opt(help="Of the time: cores that share the work.", default=1, least=1)]
+    caches: Annotated[
+        str,
+        Opt(
+            help="Of the time: warm or cold when a call begins.",
+            detail="`warm` is what the call before left.",
+            default="warm",
+            metavar="STATE",
+        ),
+    ]
+
+
+@taking(BoundOptions)
+def bound(workload: WorkloadInput, **options: Unpack[BoundOptions]) -> BoundReport:
     """Lower bounds on the words that any schedule moves, method by method.
 
     Args:
         workload: as for `solve`.
-        machine: bounds at each of its boundaries.
-        memory: bounds for one fast memory of this capacity, instead of `machine`.
-        extents: extent per dim, for an expression.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-        padding: `stored` or `implicit`; None keeps the workload's own.
-        methods: keys of `BOUNDS`; None takes all that apply.
-        explain: whether `.explanation` says how the bound of the outermost boundary comes about, with
-            the bounds that the papers print.
-        objective: `time`: also the time, on a machine with a core, that no code goes below: `.time`, of which
-            `.certificate` is the proof then. None for words alone.
-        cores: of the time, cores that share the work.
-        caches: of the time, `warm` (what the call before left) or `cold` when a call begins.
+        **options: as they are declared.
 
     Returns:
         The bounds of every boundary; `.outermost.best` is the strongest, `.certificate` its proof.
@@ -149,23 +159,25 @@ def bound(
     from optmap.answers.proofs.beside import with_time
     from optmap.answers.proofs.boundaries import bound_report
 
-    problem, target = workload_of(workload, extents, semantics, padding), machine_of(machine, memory)
-    if objective is None and (cores, caches) != (1, "warm"):
+    asked = values_of(declared(BoundOptions), options)
+    problem = workload_of(workload, asked["extents"], asked["semantics"], asked["padding"])
+    target, in_time = machine_of(asked["machine"], asked["memory"]), asked["objective"] is not None
+    if not in_time and (asked["cores"], asked["caches"]) != (1, "warm"):
         raise InputError(
             "cores and caches belong to a bound in time: add objective time, or leave --cores and --caches out"
         )
-    running = None if objective is None else _running(objective, cores, caches)
-    report = bound_report(problem, target, names_of(methods, "methods"), explained=explain)
+    running = _running(**asked) if in_time else None
+    report = bound_report(problem, target, asked["methods"], explained=asked["explain"])
     return report if running is None else with_time(report, running)
 
 
-def _running(objective: str, cores: int, caches: str) -> Running:
+def _running(*, objective: str, cores: int, caches: str, **_: Any) -> Running:
     """How code runs whose time is bounded."""
     from optmap.count.timing.floor import Running
     from optmap.count.timing.results import Caches
 
     choose("objective", objective, ["time"])
-    return Running(threads=whole_number(cores, "cores"), caches=Caches(choose("caches", caches, list(Caches))))
+    return Running(threads=cores, caches=Caches(choose("caches", caches, list(Caches))))
 
 
 def check(path: str | Path) -> Report:

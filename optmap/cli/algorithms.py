@@ -45,14 +45,14 @@ def algorithms(
 ) -> None:
     """Print what convolution algorithms move."""
     from optmap.base.writing import check_picture, to_json
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import comparing
 
     problem = workload_of(workload, extents, None)
     check_picture(plot)
     if ":" not in memory:
         refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
     with Progress("comparing"):
-        found = verbs.algorithms(problem, memory=memory, points=points)
+        found = comparing.algorithms(problem, memory=memory, points=points)
         if plot is not None:
             found.plot(plot)
     say(to_json(found.to_dict()) if as_json else str(found))

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from optmap import api
 from optmap.base.errors import InputError
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import (
-    ExtentsOption,
-    JsonOption,
-    MachineOption,
-    MemoryOption,
-    PaddingOption,
-    SemanticsOption,
-    WorkloadArgument,
-    path_of,
-)
-from optmap.files.inputs import machine_of, names_of, workload_of
+from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
 
 BOUND_HELP = """Prove how few words any schedule can move.
 
@@ -50,29 +41,10 @@ def register(app: typer.Typer) -> None:
     app.command("bound", help=BOUND_HELP)(guarded(bound))
 
 
+@taking(api.BoundOptions)
 def bound(
     *,
     workload: WorkloadArgument,
-    machine: MachineOption = None,
-    memory: MemoryOption = None,
-    methods: Annotated[
-        str | None,
-        typer.Option("--methods", metavar="A,B", help="Bound methods; all that apply if left out.", show_default=False),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print the constraint table and the papers' own terms as well.")
-    ] = False,
-    objective: Annotated[
-        str | None,
-        typer.Option("--objective", metavar="time", help="Also the time that no code goes below.", show_default=False),
-    ] = None,
-    cores: Annotated[int, typer.Option("--cores", min=1, help="Of the time: cores that share the work.")] = 1,
-    caches: Annotated[
-        str, typer.Option("--caches", metavar="STATE", help="Of the time: warm or cold when a call begins.")
-    ] = "warm",
-    semantics: SemanticsOption = None,
-    padding: PaddingOption = None,
-    extents: ExtentsOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -80,27 +52,16 @@ def bound(
         ),
     ] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print the lower bounds of a workload."""
     from optmap.base.writing import check_target, to_json, write_text
 
-    problem = workload_of(workload, extents, semantics, padding)
-    target = machine_of(machine, memory)
     check_target(output)
-    from optmap import api
-
     with Progress("bounding"):
-        report = api.bound(
-            problem,
-            machine=target,
-            methods=names_of(methods, "--methods"),
-            explain=explain,
-            objective=objective,
-            cores=cores,
-            caches=caches,
-        )
+        report = api.bound(workload, **options)
     if output is not None:
         if report.certificate is None:
-            raise InputError(f"none of the methods {methods} makes certificates; add best to --methods")
+            raise InputError(f"none of the methods {options['methods']} makes certificates; add best to --methods")
         write_text(output, to_json(report.certificate) + "\n")
     say(to_json(report.to_dict()) if as_json else str(report))

@@ -58,11 +58,11 @@ def check(
     """Print what was verified, or the reason for the refusal."""
     from optmap.base.writing import to_json
     from optmap.checker import Report, plain
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import checking
 
     with Progress("checking") as progress:
         try:
-            report, refused = verbs.check(file, progress=progress), None
+            report, refused = checking.check(file, progress=progress), None
             report = report if file.is_dir() else _compared(report, file)
         except CheckError as error:
             report, refused = Report(verified=(), not_verified=()), error

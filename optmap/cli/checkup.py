@@ -27,10 +27,10 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: JsonOption = False) -> int:
     """Print the state of every solver and of the compiler."""
     from optmap.base.writing import to_json
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import catalogue
 
     with Progress("solving samples"):
-        found = verbs.doctor()
+        found = catalogue.doctor()
     say(to_json(found.to_dict()) if as_json else str(found))
     failed = [report.name for report in found.reports if report.available and not report.passed]
     if found.compiler.available and not found.compiler.passed:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.clock import stopping
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
-from optmap.cli.options import (
-    ConstraintOption,
-    CountingOption,
-    ExtentsOption,
-    JsonOption,
-    MachineOption,
-    PaddingOption,
-    SemanticsOption,
-    WorkloadArgument,
-    path_of,
-    time_of,
-)
+from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
 from optmap.cli.pictures import prepare_picture
-from optmap.files.inputs import names_of, workload_of
+from optmap.verbs import comparing
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.
 
@@ -51,70 +40,25 @@ def register(app: typer.Typer) -> None:
     app.command("compare", help=COMPARE_HELP)(guarded(compare, stoppable=True))
 
 
+@taking(comparing.CompareOptions)
 def compare(
     *,
     workload: WorkloadArgument,
-    machine: MachineOption = None,
-    memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE[:SIZE]", help="A capacity, or a range: 4KiB:4MiB.", show_default=False),
-    ] = None,
-    points: Annotated[int, typer.Option("--points", min=2, help="Capacities of a range.")] = 9,
-    methods: Annotated[
-        str | None,
-        typer.Option("--methods", metavar="A,B", help="Mapping methods; all if left out.", show_default=False),
-    ] = None,
-    semantics: SemanticsOption = None,
-    padding: PaddingOption = None,
-    extents: ExtentsOption = None,
-    constraint: ConstraintOption = None,
-    objective: Annotated[
-        str | None,
-        typer.Option("--objective", help="On accelerators: edp, energy, cycles or port-cycles.", show_default=False),
-    ] = None,
-    counting: CountingOption = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(
-            "--evaluations",
-            min=1,
-            help="On accelerators: mappings that each of random and other searches may have judged.",
-            show_default=False,
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Per solve.")
-    ] = 60.0,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> int:
     """Print bound and mappings of a workload."""
     from optmap.base.writing import to_json
 
-    problem = workload_of(workload, extents, semantics, padding)
     prepare_picture(plot)
-    if memory is None or ":" not in memory:
+    if ":" not in (options["memory"] or ""):
         refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
-    from optmap.verbs import comparing
-
     with Progress("comparing") as progress:
-        found = comparing.compare(
-            problem,
-            machine=machine,
-            memory=memory,
-            points=points,
-            methods=names_of(methods, "--methods"),
-            constraints=constraint,
-            semantics=semantics,
-            objective=objective,
-            counting=counting,
-            evaluations=evaluations,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        found = comparing.compare(workload, **options, progress=progress)
         if plot is not None:
             found.plot(plot)
     say(to_json(found.to_dict()) if as_json else str(found))

@@ -59,10 +59,10 @@ def conformance(
 ) -> None:
     """Print every number that differs, and a summary."""
     from optmap.base.writing import to_json
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import checking
 
     with Progress("counting"):
-        found = verbs.conformance(records, counting=counting)
+        found = checking.conformance(records, counting=counting)
     say(to_json(found.to_dict()) if as_json else str(found))
     if not found.agree:
         raise CheckError(f"{records}: {len(found.mismatches):,} of {found.compared:,} numbers differ")

@@ -11,7 +11,7 @@ from optmap.base.errors import CheckError, LimitError
 from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
 from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.search.options import EvaluateOptions
+from optmap.verbs.checking import EvaluateOptions
 
 EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.
 
@@ -52,7 +52,7 @@ def evaluate(
     from optmap.answers.documents.saved_tree import SavedTree
     from optmap.base.writing import to_json
     from optmap.report.answers.loading import saved_mapping
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import checking
 
     read = saved_mapping(solution)
     simulate = options.pop("simulate")
@@ -61,10 +61,10 @@ def evaluate(
     prepare_pictures(plot)
     too_large: LimitError | None = None
     with Progress("evaluating"):
-        evaluation = verbs.evaluate(read, **options)
+        evaluation = checking.evaluate(read, **options)
         if simulate:
             try:
-                evaluation = verbs.evaluate(read, simulate=True, **options)
+                evaluation = checking.evaluate(read, simulate=True, **options)
             except LimitError as error:
                 too_large = error
     draw_pictures(evaluation, plot)

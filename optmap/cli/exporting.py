@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import (
-    CapacityOption,
-    CountingOption,
-    ExtentsOption,
-    JsonOption,
-    MachineOption,
-    MemoryOption,
-    SemanticsOption,
-    WorkloadArgument,
-    path_of,
-    time_of,
-)
-from optmap.machines.machine import CapacityRule
+from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.questions.option import declared
+from optmap.verbs import modelling
 
 EXPORT_HELP = """Write the mathematical program of a workload.
 
@@ -51,10 +41,7 @@ Examples:
 """
 
 
-OF_PROGRAMS = (
-    *("machine", "memory", "permutation", "program", "method", "objective", "counting", "capacity", "extents"),
-    *("semantics", "time_limit"),
-)
+OF_PROGRAMS = tuple(declared(modelling.ExportOptions))
 """Options that say which program is written."""
 
 
@@ -63,6 +50,7 @@ def register(app: typer.Typer) -> None:
     app.command("export", help=EXPORT_HELP)(guarded(export))
 
 
+@taking(modelling.ExportOptions)
 def export(
     *,
     workload: WorkloadArgument,
@@ -70,37 +58,6 @@ def export(
         str,
         typer.Option("--format", metavar="lp|mps|nl|text|latex|timeloop", help="Form of the text.", show_default=False),
     ],
-    machine: MachineOption = None,
-    memory: MemoryOption = None,
-    permutation: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--permutation",
-            metavar="a,b,c",
-            help="Loop order, outermost first; repeat it to give one per level, inner level first.",
-            show_default=False,
-        ),
-    ] = None,
-    program: Annotated[
-        str, typer.Option("--program", help="best, classes or paper: which programs (text, latex and nl).")
-    ] = "best",
-    method: Annotated[
-        str | None,
-        typer.Option("--method", help="On accelerators: allocation (if left out) or cosa.", show_default=False),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            "--objective", help="Of allocation: edp (if left out), energy, cycles, port-cycles.", show_default=False
-        ),
-    ] = None,
-    counting: CountingOption = None,
-    capacity: CapacityOption = CapacityRule.TILE,
-    extents: ExtentsOption = None,
-    semantics: SemanticsOption = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Stop the relaxation after this time.")
-    ] = 60.0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -108,11 +65,11 @@ def export(
         ),
     ] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print or write a program."""
     from optmap.base.writing import check_target, to_json, write_text
     from optmap.report.answers.programs import Format, programs_document
-    from optmap.verbs.modelling import programs_of
 
     if choose("format", form, (*Format, "timeloop")) == "timeloop":
         refuse_unused("is not for --format timeloop, which writes a solution as it is", *OF_PROGRAMS)
@@ -120,21 +77,7 @@ def export(
         return
     check_target(output)
     with Progress("building the program"):
-        found = programs_of(
-            workload,
-            machine=machine,
-            memory=memory,
-            format=form,
-            program=program,
-            method=method,
-            objective=objective,
-            counting=counting,
-            permutations=permutation or (),
-            capacity=capacity,
-            extents=extents,
-            semantics=semantics,
-            time_limit=time_limit,
-        )
+        found = modelling.programs_of(workload, form, **options)
         content = "\n".join(each.content for each in found)
     if output is not None:
         write_text(output, content)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.texts import several
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
-from optmap.cli.options import (
-    CountingOption,
-    JsonOption,
-    MachineOption,
-    MemoryOption,
-    PlotFolderOption,
-    SemanticsOption,
-    TilesOption,
-    path_of,
-    time_of,
-)
+from optmap.cli.options import JsonOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.questions.options import TileRule
+from optmap.verbs import sweeping
 
 NETWORK_HELP = """Solve every layer of a network on one machine and add up.
 
@@ -52,7 +41,7 @@ somebody interrupted (the layers that have a mapping count).
 """
 
 
-OF_LAYERS = ("machine", "method", "objective", "counting", "tiles", "time_limit", "jobs", "output")
+OF_LAYERS = ("machine", "method", "objective", "counting", "tiles", "time_limit", "jobs", "directory")
 """Options of what is done with layers."""
 
 
@@ -61,6 +50,7 @@ def register(app: typer.Typer) -> None:
     app.command("network", help=NETWORK_HELP)(guarded(network, stoppable=True))
 
 
+@taking(sweeping.NetworkOptions)
 def network(
     *,
     name: Annotated[
@@ -71,54 +61,12 @@ def network(
             show_default=False,
         ),
     ] = None,
-    machine: MachineOption = None,
-    memory: MemoryOption = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method", help="See: optmap list methods. If left out: mopt, on accelerators exact.", show_default=False
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option("--objective", help="Of every layer; the method's own if left out.", show_default=False),
-    ] = None,
-    counting: CountingOption = None,
-    semantics: SemanticsOption = None,
-    tiles: TilesOption = TileRule.ANY,
-    curve: Annotated[
-        bool, typer.Option("--curve", help="Over the capacities of --memory FROM:TO, with the knee.")
-    ] = False,
-    level: Annotated[
-        str | None,
-        typer.Option(
-            "--level", help="Of --curve: the level that gets them; the outermost if left out.", show_default=False
-        ),
-    ] = None,
-    points: Annotated[int, typer.Option("--points", min=2, help="Of --curve: capacities of the range.")] = 9,
     plot: PlotFolderOption = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Of one layer.")
-    ] = 60.0,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Processes; one per core if left out.", show_default=False)
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            parser=path_of,
-            help="Keep rows, mappings and certificates here.",
-            show_default=False,
-        ),
-    ] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> int:
     """Print the layers of a network, or what they move on a machine."""
     from optmap.base.writing import to_json
-    from optmap.verbs import beyond as verbs
 
     if name is None:
         refuse_unused(
@@ -126,29 +74,13 @@ def network(
         )
         say(_listing(as_json))
         return 0
-    if machine is None and memory is None:
+    if options["machine"] is None and options["memory"] is None:
         refuse_unused("is for layers that are solved; add --machine or --memory, or", *OF_LAYERS)
-    if not curve:
+    if not options["curve"]:
         refuse_unused("is for --curve, which goes over capacities; add it, or", "points")
     prepare_pictures(plot)
     with Progress(f"solving {name}") as progress:
-        found = verbs.network(
-            name,
-            machine=machine,
-            memory=memory,
-            method=method,
-            objective=objective,
-            counting=counting,
-            semantics=semantics,
-            tiles=tiles.value,
-            curve=curve,
-            level=level,
-            points=points,
-            time_limit=time_limit,
-            jobs=jobs,
-            directory=output,
-            progress=progress,
-        )
+        found = sweeping.network(name, **options, progress=progress)
     draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
     if left_out := getattr(found, "left_out", ()):

@@ -96,12 +96,12 @@ def _default(opt: Opt) -> Any:
 
 def _shown(option: Option) -> Any:
     """What Typer is told of an option beside its type."""
-    opt, kind = option.opt, _kind(option.opt)
+    opt = option.opt
     return typer.Option(
-        option.flag,
-        help=f"{opt.help} Repeatable." if kind == list[str] else opt.help,
+        *option.flag.split(),
+        help=f"{opt.help} {opt.typed}".strip(),
         metavar=opt.metavar,
-        parser=PARSERS.get(kind),
+        parser=PARSERS.get(_kind(opt)),
         min=opt.least,
         show_default=_default(opt) is not None,
     )

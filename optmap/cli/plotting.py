@@ -83,7 +83,7 @@ def plot(
 ) -> None:
     """Write pictures of a sweep and print the sizing table."""
     from optmap.base.writing import to_json
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import sweeping
 
     metrics = tuple(part.strip() for part in pareto.split(","))
     if len(metrics) != 2:
@@ -91,7 +91,7 @@ def plot(
     if form is not PictureFormat.HTML:
         without_screen()
     with Progress("drawing") as progress:
-        drawn = verbs.plot(
+        drawn = sweeping.plot(
             directory,
             output,
             format=form.value,

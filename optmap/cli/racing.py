@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
-from optmap.cli.options import (
-    CountingOption,
-    ExtentsOption,
-    JsonOption,
-    MachineOption,
-    PlotFolderOption,
-    path_of,
-    time_of,
-)
+from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.cli.sweeping import EngineName
+from optmap.sweeps.options import EngineName, RaceOptions
 
 RACE_HELP = """Let searches find mappings of the same layers within the same budget.
 
@@ -52,6 +43,7 @@ def register(app: typer.Typer) -> None:
     app.command("race", help=RACE_HELP)(guarded(race, stoppable=True))
 
 
+@taking(RaceOptions)
 def race(
     *,
     workloads: Annotated[
@@ -63,70 +55,9 @@ def race(
         ),
     ],
     machine: MachineOption = None,
-    methods: Annotated[str, typer.Option("--methods", metavar="A,B", help="See: optmap list methods.")] = "all",
-    budget: Annotated[
-        float,
-        typer.Option("--budget", metavar="TIME", parser=time_of, help="Of each method for each layer: 60s, 2min."),
-    ] = 60.0,
-    proof: Annotated[
-        float | None,
-        typer.Option(
-            "--proof",
-            metavar="TIME",
-            parser=time_of,
-            help="Of exact for each layer, to prove the optimum; the budget if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option("--objective", help="edp (if left out), energy, cycles or port-cycles.", show_default=False),
-    ] = None,
-    counting: CountingOption = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(
-            "--evaluations",
-            min=1,
-            help="Mappings that each search which proposes them may have judged; any number if left out.",
-            show_default=False,
-        ),
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="METHOD.NAME=VALUE",
-            help="A setting of a method, such as random.victory=0. Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    extents: ExtentsOption = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of methods that draw random numbers.")] = 0,
-    engine: Annotated[
-        EngineName, typer.Option("--engine", help="Where searches run; inline is one at a time.")
-    ] = EngineName.INLINE,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Processes of engine local; one per core if left out.", show_default=False),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Of Dask, as tcp://host:8786.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            parser=path_of,
-            help="Keep rows, mappings, curves and race.json here; a race goes on where it was interrupted.",
-            show_default=False,
-        ),
-    ] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> int:
     """Race methods and print who came how close, and when."""
     from optmap.base.errors import InputError
@@ -135,30 +66,13 @@ def race(
 
     if machine is None:
         raise InputError("name the accelerator that the race is run on, such as --machine eyeriss")
-    if engine is not EngineName.LOCAL:
+    if options["engine"] is not EngineName.LOCAL:
         refuse_unused("is for processes on this computer, --engine local; add that, or", "jobs")
     prepare_pictures(plot)
     with Progress("racing") as progress:
-        found = races.race(
-            workloads,
-            machine=machine,
-            methods=methods,
-            budget=budget,
-            proof=proof,
-            objective=objective,
-            counting=counting,
-            evaluations=evaluations,
-            settings=setting or (),
-            extents=extents,
-            seed=seed,
-            engine=engine.value,
-            jobs=jobs,
-            scheduler=scheduler,
-            directory=output,
-            progress=progress,
-        )
-    if output is not None:
-        found.save(output / "race.json")
+        found = races.race(workloads, machine=machine, **options, progress=progress)
+    if options["directory"] is not None:
+        found.save(options["directory"] / "race.json")
     draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
     if found.interrupted:

@@ -44,7 +44,7 @@ def randomized(
 ) -> None:
     """Print bound and tiling of a randomized product."""
     from optmap.base.writing import to_json
-    from optmap.verbs import beyond as verbs
+    from optmap.verbs import comparing
 
-    found = verbs.randomized(extents, memory=memory, cost=cost, semantics=semantics)
+    found = comparing.randomized(extents, memory=memory, cost=cost, semantics=semantics)
     say(to_json(found.to_dict()) if as_json else str(found))

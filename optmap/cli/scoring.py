@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import CountingOption, JsonOption, PlotFolderOption, path_of, time_of
+from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.questions.options import TileRule
+from optmap.verbs import exchange
 
 SCORE_HELP = """Score somebody's mapping: how many times it costs what the proven optimum does.
 
@@ -33,38 +33,22 @@ def register(app: typer.Typer) -> None:
     app.command("score", help=SCORE_HELP)(guarded(score))
 
 
+@taking(exchange.ScoreOptions)
 def score(
     *,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", parser=path_of, help="YAML files.", show_default=False)
     ],
-    objective: Annotated[
-        str, typer.Option("--objective", help="By what they are compared: edp, energy, cycles or port-cycles.")
-    ] = "edp",
-    counting: CountingOption = None,
-    tiles: Annotated[
-        TileRule, typer.Option("--tiles", help="The optimum of which mappings: divisors as Timeloop has, or padded.")
-    ] = TileRule.DIVISORS,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="TIME", parser=time_of, help="Stop the search after this time.")
-    ] = 60.0,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print a mapping beside the optimum."""
     from optmap.base.writing import to_json
-    from optmap.verbs import exchange
 
     prepare_pictures(plot)
     with Progress("searching the optimum") as progress:
-        found = exchange.score(
-            files,
-            objective=objective,
-            counting=counting,
-            tiles=tiles,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        found = exchange.score(files, **options, progress=progress)
     draw_pictures(found, plot)
     say(to_json(found.to_dict()) if as_json else str(found))
     if found.count.broken:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.cli.console import guarded, say
-from optmap.cli.options import CountingOption, ExtentsOption, JsonOption, WorkloadArgument, path_of
+from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
 from optmap.cli.pictures import prepare_picture
+from optmap.verbs import exploring
 
 SENSITIVITY_HELP = """Which choices of a mapping on an accelerator matter: Sobol' indices (extra bayes).
 
@@ -32,50 +33,23 @@ def register(app: typer.Typer) -> None:
     app.command("sensitivity", help=SENSITIVITY_HELP)(guarded(sensitivity))
 
 
+@taking(exploring.SensitivityOptions)
 def sensitivity(
     *,
     workload: WorkloadArgument,
     machine: Annotated[str, typer.Option("--machine", metavar="NAME|FILE", help="An accelerator.", show_default=False)],
-    extents: ExtentsOption = None,
-    objective: Annotated[
-        str, typer.Option("--objective", help="Whose variance is divided: edp, energy, cycles or port-cycles.")
-    ] = "edp",
-    counting: CountingOption = None,
-    orders: Annotated[str, typer.Option("--orders", help="Loop orders by keys, or by reuse.")] = "keys",
-    tiles: Annotated[
-        str | None, typer.Option("--tiles", help="Free, or filled: scaled to fill memories.", show_default=False)
-    ] = None,
-    samples: Annotated[int, typer.Option("--samples", help="Base samples, a power of two.")] = 512,
-    seed: Annotated[int, typer.Option("--seed", help="Of the samples.")] = 0,
-    observations: Annotated[
-        Path | None,
-        typer.Option(
-            "--observations", metavar="FILE", parser=path_of, help="What --set save=FILE wrote.", show_default=False
-        ),
-    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the indices as bars.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print the Sobol' indices of the choices of a mapping."""
     from optmap.base.writing import to_json
-    from optmap.verbs import exploring
 
     prepare_picture(plot)
-    found = exploring.sensitivity(
-        workload,
-        machine=machine,
-        extents=extents,
-        objective=objective,
-        counting=counting,
-        orders=orders,
-        tiles=tiles,
-        samples=samples,
-        seed=seed,
-        observations=observations,
-    )
+    found = exploring.sensitivity(workload, machine=machine, **options)
     if plot is not None:
         found.plot(plot)
     say(to_json(found.to_dict()) if as_json else str(found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,8 @@ import typer
 
 from optmap.base.texts import several
 from optmap.cli.console import complain, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.options import JsonOption, path_of, taking
+from optmap.sweeps.options import EngineName, GridOptions
 
 if TYPE_CHECKING:
     from optmap.sweeps.plan import Plan
@@ -40,19 +40,12 @@ sweep was interrupted, 5 a check failed.
 """
 
 
-class EngineName(StrEnum):
-    """Where points are answered."""
-
-    LOCAL = "local"
-    INLINE = "inline"
-    DASK = "dask"
-
-
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("sweep", help=SWEEP_HELP)(guarded(sweep, stoppable=True))
 
 
+@taking(GridOptions)
 def sweep(
     *,
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A sweep file, or the name of one in models/sweeps.")],
@@ -73,16 +66,8 @@ def sweep(
     resume: Annotated[
         bool, typer.Option("--resume", help="Insist on a directory with an earlier run; it continues in any case.")
     ] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Work again on points that failed.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Processes; one per core if left out.", show_default=False)
-    ] = None,
-    engine: Annotated[EngineName, typer.Option("--engine", help="Where points are answered.")] = EngineName.LOCAL,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Of Dask, as tcp://host:8786.", show_default=False),
-    ] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> int:
     """Run a sweep and print what was done."""
     from optmap.base.errors import InputError
@@ -92,18 +77,17 @@ def sweep(
 
     made = read_spec(spec)
     directory = output if output is not None else Path(f"{Path(spec).stem}.sweep")
-    if engine is not EngineName.LOCAL:
+    if options["engine"] is not EngineName.LOCAL:
         refuse_unused("is for processes on this computer, --engine local", "jobs")
     if plan:
         refuse_unused("is not for --plan, which does nothing", "resume", "retry", "engine", "scheduler")
-        planned = run.plan_sweep(made, directory, jobs=jobs)
+        planned = run.plan_sweep(made, directory, jobs=options["jobs"])
         say(to_json(_plan_document(planned)) if as_json else _plan_table(planned))
         return 0
     if resume and not (directory / "rows").is_dir():
         raise InputError(f"{directory}: nothing to resume here; leave out --resume to start")
-    worker = run.make_engine(engine.value, jobs=jobs, scheduler=scheduler)
     with Bar() as bar:
-        tally = run.run_sweep(made, directory, engine=worker, retry=retry, progress=bar)
+        tally = run.sweep(made, directory, **options, progress=bar)
     say(to_json(_tally_document(tally, directory)) if as_json else _tally_table(tally, directory))
     if tally.interrupted:
         complain(

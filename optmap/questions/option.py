@@ -1,9 +1,15 @@
 """Options of verbs, each declared once: Python, the shell, sweep files and their schema read the same entry.
 
-A verb has a typed dictionary, whose entries say everything about one option:
+A verb has a typed dictionary, whose entries say everything about one option; what verbs share has a name, and a verb
+that means something else by part of it says that `Here`:
+
+    CoresOption = Annotated[int, Opt(help="Cores to split the work over.", default=1, least=1)]
 
     class SolveOptions(TypedDict, total=False):
-        cores: Annotated[int, Opt(help="Cores to split the work over.", default=1, read=whole())]
+        cores: CoresOption
+
+    class BoundOptions(TypedDict, total=False):
+        cores: Annotated[CoresOption, Here(help="Of the time: cores that share the work.")]
 
 `declared` reads the dictionary. `taking` gives a function of Python that takes `**options: Unpack[SolveOptions]` its
 signature and the documentation of its arguments, `optmap.cli.options.taking` a command its options at the shell.
@@ -13,16 +19,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from inspect import Parameter, signature
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
-from optmap.base.values import quoted, seconds, whole_number
+from optmap.base.values import file_path, quoted, seconds, whole_number
 from optmap.machines.machine import Machine
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -39,18 +46,21 @@ def as_given(value: Any, _name: str, _where: str) -> Any:
     return value
 
 
-def text(value: Any, name: str, where: str) -> str | None:
-    """A text; None stays what it is."""
-    if not (value is None or isinstance(value, str)):
+def text(value: Any, name: str, where: str) -> str:
+    """A text."""
+    if not isinstance(value, str):
         raise InputError(f"{f'{where}: ' if where else ''}{name} is {quoted(value)}; a text is needed")
     return value
 
 
 def whole(least: int = 1) -> Reader:
-    """A whole number from `least` on; None stays what it is."""
-    return lambda value, name, where: (
-        None if value is None else whole_number(value, f"{where}: {name}" if where else name, least=least)
-    )
+    """A whole number from `least` on."""
+    return lambda value, name, where: whole_number(value, f"{where}: {name}" if where else name, least=least)
+
+
+def path(value: Any, name: str, _where: str) -> Path:
+    """The path of a file or a folder."""
+    return file_path(value, name)
 
 
 def word(known: Iterable[str]) -> Reader:
@@ -78,18 +88,21 @@ class Opt:
     """The value if it is left out."""
     detail: str = ""
     """What else Python's documentation and no help at the shell says."""
-    read: Reader = as_given
-    """From what was given to what is meant."""
+    typed: str = ""
+    """What else the help of the shell says."""
+    read: Reader | None = None
+    """From what was given to what is meant; None for a whole number where `least` is said, for one of the `choices`
+    where they are, and else for the value itself. Where it is left out as None, None stays what it is."""
     choices: type[StrEnum] | None = None
     """The words that it may be."""
     flag: str = ""
-    """Its name at the shell, with the dashes, where that is not its own."""
+    """Its name at the shell, with the dashes, where that is not its own; several with blanks between."""
     metavar: str | None = None
     """What stands for its value in the help of the shell."""
     shell: Any = str
     """Its type at the shell; None if the shell has no such option."""
     least: int | None = None
-    """Of a whole number, the smallest, which the shell refuses by itself."""
+    """Of a whole number, the smallest."""
     meshes: bool | None = None
     """Whether it means something with meshes and prices only, or without; None if everywhere."""
     elsewhere: str = ""
@@ -100,6 +113,17 @@ class Opt:
     """From its value to plain values of JSON."""
     schema: Mapping[str, object] = field(default_factory=lambda: ANY)
     """Its JSON Schema in sweep files, without description and default."""
+
+
+class Here:
+    """What one verb says otherwise of an option that others have, too.
+
+    Args:
+        **changes: fields of its `Opt`.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        self.changes = changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +150,19 @@ class Option:
         Raises:
             InputError: naming it, for a value that cannot be.
         """
-        return self.opt.read(given[self.name], self.name, where) if self.name in given else self.opt.default
+        value = given.get(self.name, self.opt.default)
+        if self.name not in given or (value is None and self.opt.default is None):
+            return value
+        return self._reader(value, self.name, where)
+
+    @property
+    def _reader(self) -> Reader:
+        """What reads a value."""
+        if self.opt.read is not None:
+            return self.opt.read
+        if self.opt.choices is not None:
+            return word(self.opt.choices)
+        return as_given if self.opt.least is None else whole(self.opt.least)
 
     def written(self, value: Any) -> object:
         """A value as plain values of JSON."""
@@ -149,10 +185,12 @@ def declared(options: type) -> Mapping[str, Option]:
     found = {}
     for name, hint in get_type_hints(options, include_extras=True).items():
         if get_origin(hint) is Annotated:
-            kind, *rest = get_args(hint)
-            for opt in rest:
-                if isinstance(opt, Opt):
-                    found[name] = Option(name, kind, opt)
+            kind, *said = get_args(hint)
+            for each in said:
+                if isinstance(each, Opt):
+                    found[name] = Option(name, kind, each)
+                elif isinstance(each, Here):
+                    found[name] = replace(found[name], opt=replace(found[name].opt, **each.changes))
     return found
 
 

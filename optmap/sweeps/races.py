@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from optmap.answers.side_by_side.race import LayerRace, MethodRun, Race, run_from
 from optmap.base.clock import INTERRUPTED, stopping
 from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
-from optmap.base.values import TimeInput, file_path, seconds, whole_number
 from optmap.count.policies import nest_policy
 from optmap.files import library
 from optmap.files.inputs import (
@@ -29,12 +28,15 @@ from optmap.files.inputs import (
 from optmap.files.workloads import read_workloads
 from optmap.machines.machine import Machine
 from optmap.questions.objective import merit_objective
+from optmap.questions.option import declared, taking, values_of
 from optmap.questions.options import TileRule
 from optmap.search.methods import EXACT, METHODS
+from optmap.search.options import Progress
 from optmap.search.plugins import is_shared
 from optmap.sweeps.engines.inline import InlineEngine
 from optmap.sweeps.engines.local import default_jobs
-from optmap.sweeps.method_settings import SettingsInput, method_of
+from optmap.sweeps.method_settings import method_of
+from optmap.sweeps.options import EngineName, RaceOptions
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import sweep_document
 from optmap.sweeps.run import make_engine, run_sweep
@@ -51,27 +53,11 @@ ALL = "all"
 """Stands for every method on accelerators."""
 TILES = TileRule.DIVISORS
 """The tiles of a race: every method knows them, and the proven optimum is one among them."""
-Progress = Callable[[str, float], None]
 
 
+@taking(RaceOptions)
 def race(
-    workloads: WorkloadInput | Sequence[WorkloadInput],
-    *,
-    machine: MachineInput,
-    methods: str | Sequence[str] | None = None,
-    budget: TimeInput = 60.0,
-    proof: TimeInput | None = None,
-    objective: str | None = None,
-    counting: str | None = None,
-    evaluations: int | None = None,
-    settings: SettingsInput = (),
-    extents: ExtentsInput | None = None,
-    seed: int = 0,
-    engine: str = "inline",
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    directory: str | Path | None = None,
-    progress: Progress | None = None,
+    workloads: WorkloadInput | Sequence[WorkloadInput], *, machine: MachineInput, **options: Unpack[RaceOptions]
 ) -> Race:
     """Let methods search for mappings of the same layers within the same budget, beside the proven optimum.
 
@@ -81,22 +67,7 @@ def race(
         workloads: one as for `solve`, or several; `resnet18/*` stands for all layers of that name, a file for all of
             its workloads.
         machine: an accelerator.
-        methods: keys of `METHODS`; None or `all` takes all. A method that cannot is left out with the reason.
-        budget: seconds that each method has for each layer, or a text such as `3s` or `2min`.
-        proof: seconds that `exact` has for each layer, to prove the optimum that the others are held against; None for
-            the budget.
-        objective: what is minimised; None for `edp`.
-        counting: name of a policy, None for `exact`; of those that `exact` does not know no optimum is proved.
-        evaluations: mappings that each method which explores may have judged; None for any number.
-        settings: of methods that explore, as `{"random.victory": 0}` or `random.victory=0`.
-        extents: extent per dim, of statements among the workloads.
-        seed: of methods that draw random numbers.
-        engine: `inline`, one search at a time in this process; `local` (processes on this computer) or `dask`. Methods
-            that were registered in this process, and not by a plug-in, are searched with here, after the others.
-        jobs: processes of `local`, one search each; None for one per core.
-        scheduler: address of the Dask scheduler, such as `tcp://host:8786`.
-        directory: where rows, mappings and curves are kept, as of a sweep: a race that was interrupted goes on there.
-        progress: called with a text and the share that is done.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
@@ -104,45 +75,46 @@ def race(
         CheckError: if a recount contradicts a method.
         EngineError: if processes or scheduler do not work.
     """
+    asked = values_of(declared(RaceOptions), options)
     target = machine_of(machine, None)
     if not target.meshed:
         raise InputError(f"races are run on accelerators, which {target.name} is not; see compare for its methods")
-    goal, mode = merit_objective(objective).name, nest_policy(counting)
-    options = Options(
+    goal, mode = merit_objective(asked["objective"]).name, nest_policy(asked["counting"])
+    said = Options(
         objective=goal,
         counting=mode.name,
         tiles=TILES.value,
-        time_limit=seconds(budget, "budget (--budget)"),
-        evaluations=None if evaluations is None else whole_number(evaluations, "evaluations"),
-        settings=settings,
+        time_limit=asked["budget"],
+        evaluations=asked["evaluations"],
+        settings=asked["settings"] or (),
     )
     spec = SweepSpec(
-        workloads=layers_of(workloads, extents),
+        workloads=layers_of(workloads, asked["extents"]),
         machines=(target,),
-        methods=racers(methods, target),
-        options=options,
-        seed=whole_number(seed, "seed", least=0),
+        methods=racers(asked["methods"], target),
+        options=said,
+        seed=asked["seed"],
         name="race",
     )
-    proof = None if proof is None else seconds(proof, "proof (--proof)")
-    worker = make_engine(engine, jobs=jobs, scheduler=scheduler)
+    engine, jobs, directory, progress = (asked[name] for name in ("engine", "jobs", "directory", "progress"))
+    worker = make_engine(engine, jobs=jobs, scheduler=asked["scheduler"])
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder:
-        place = Path(folder) / "race" if directory is None else file_path(directory, "directory")
-        heats = _heats(spec, worker, place, Path(folder) / "own", proof)
+        place = Path(folder) / "race" if directory is None else directory
+        heats = _heats(spec, worker, place, Path(folder) / "own", asked["proof"])
         reused, answers = 0, dict[tuple[str, str], MethodRun | str]()
         for number, heat in enumerate(heats):
             reused += heat.run(progress, number / len(heats), 1 / len(heats))
             answers |= heat.answers()
-    side_by_side = {"inline": 1, "local": min(jobs or default_jobs(), spec.points)}
+    side_by_side = {EngineName.INLINE: 1, EngineName.LOCAL: min(jobs or default_jobs(), spec.points)}
     return Race(
         machine=target,
         objective=goal,
         counting=mode,
         methods=spec.methods,
         layers=tuple(_layer(workload, spec.methods, answers) for workload in spec.workloads),
-        budget=options.time_limit,
-        proof=proof,
-        evaluations=options.evaluations,
+        budget=said.time_limit,
+        proof=asked["proof"],
+        evaluations=said.evaluations,
         seed=spec.seed,
         side_by_side=side_by_side.get(engine),
         reused=reused,

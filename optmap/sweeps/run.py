@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Unpack
 
 from optmap.base.clock import stopping
 from optmap.base.errors import InputError
-from optmap.base.names import choose
-from optmap.base.values import whole_number
+from optmap.questions.option import declared, taking, values_of
 from optmap.search.plugins import is_shared
 from optmap.sweeps.answers import PointAnswer
 from optmap.sweeps.engines.engine import Engine, EngineError, Outcome, PointTask
 from optmap.sweeps.engines.inline import InlineEngine, OwnHere
 from optmap.sweeps.engines.local import TICK_SECONDS, LocalEngine, default_jobs
 from optmap.sweeps.estimates import Measure, estimate
+from optmap.sweeps.options import EngineName, GridOptions
 from optmap.sweeps.plan import Grid, Plan, first_grid, make_plan, missing_points, points
 from optmap.sweeps.points import GridPoint, blank_row, task_text
 from optmap.sweeps.records.rows import FAILURES, row_of
@@ -30,32 +31,26 @@ from optmap.sweeps.stored import look
 from optmap.sweeps.tally import Tally
 from optmap.version import __version__
 
-ENGINES = ("local", "inline", "dask")
 COPIES_AT_ONCE = 500
 """Points under another name that are looked up together."""
 Progress = Callable[[Tally], None]
 
 
+@taking(GridOptions)
 def sweep(
     spec: SweepSpec | Mapping[str, object] | str | Path,
     directory: str | Path,
     *,
-    engine: str = "local",
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    retry: bool = False,
     progress: Progress | None = None,
+    **options: Unpack[GridOptions],
 ) -> Tally:
     """Run a sweep, or what is left of it: points that the directory has are not solved again.
 
     Args:
         spec: a `SweepSpec`, what a sweep file holds, or the name of one.
         directory: where rows, solutions and certificates are kept; `read_sweep` reads it.
-        engine: `local` (processes on this computer), `inline` (this process) or `dask`.
-        jobs: processes of `local`; None for one per core.
-        scheduler: address of the Dask scheduler, such as `tcp://host:8786`.
-        retry: work again on points that were killed, crashed, stopped at a limit or refused.
         progress: called often with the counts so far.
+        **options: as they are declared.
 
     Returns:
         What was done.
@@ -65,13 +60,9 @@ def sweep(
         StoreError: if the directory cannot be written; what was written before is intact.
         EngineError: if processes or scheduler do not work.
     """
-    return run_sweep(
-        as_spec(spec),
-        Path(directory),
-        engine=make_engine(engine, jobs=jobs, scheduler=scheduler),
-        retry=retry,
-        progress=progress,
-    )
+    asked = values_of(declared(GridOptions), options)
+    retry = asked.pop("retry")
+    return run_sweep(as_spec(spec), Path(directory), engine=make_engine(**asked), retry=retry, progress=progress)
 
 
 def as_spec(spec: SweepSpec | Mapping[str, object] | str | Path) -> SweepSpec:
@@ -85,19 +76,15 @@ def as_spec(spec: SweepSpec | Mapping[str, object] | str | Path) -> SweepSpec:
     return read_spec(spec) if isinstance(spec, str | Path) else spec_from(spec)
 
 
-def make_engine(name: str, *, jobs: int | None = None, scheduler: str | None = None) -> Engine:
+def make_engine(engine: EngineName | str, *, jobs: int | None = None, scheduler: str | None = None) -> Engine:
     """An engine by name.
 
     Raises:
-        UnknownNameError: for a name that is none.
         InputError: for arguments that do not belong to the engine.
     """
-    choose("engine", name, ENGINES)
-    if (name == "dask") != (scheduler is not None):
+    if (engine == EngineName.DASK) != (scheduler is not None):
         raise InputError("engine dask and a scheduler address (tcp://host:port) belong together; give both or none")
-    if jobs is not None:
-        whole_number(jobs, "jobs")
-    if name == "inline":
+    if engine == EngineName.INLINE:
         return InlineEngine()
     if scheduler is not None:
         from optmap.sweeps.engines.cluster import DaskEngine

@@ -1,4 +1,4 @@
-"""The verbs of what there is: names, workloads, machines, and files that were saved.
+"""The verbs of what there is: names, workloads, machines, files that were saved, solvers.
 
 `optmap` offers them under its own name; the command line calls the same functions.
 """
@@ -28,6 +28,7 @@ from optmap.workloads.workload import Padding, Semantics, Workload
 
 if TYPE_CHECKING:
     from optmap.report.library.entries import Entry, Listing
+    from optmap.report.library.solvers import Doctor
 
 KINDS = ("workloads", "machines", "methods", "networks", "sweeps", "bounds", "objectives")
 """What `list_names` lists."""
@@ -147,3 +148,12 @@ def load(path: str | Path) -> Any:
         if found is not None:
             return found
     return load_file(Path(text))
+
+
+def doctor() -> Doctor:
+    """Which solvers are there, each with a solved sample, and which C compiler."""
+    from optmap.native.toolchain.doctor import examine_compiler
+    from optmap.report.library.solvers import Doctor
+    from optmap.solvers.doctor import doctor as examine
+
+    return Doctor(reports=examine(), compiler=examine_compiler())

@@ -1,104 +1,133 @@
-"""The verb `compare`: what methods find beside the bound, over capacities or over the boundaries of a machine."""
+"""The verbs `compare`, `algorithms` and `randomized`: what methods and algorithms move, beside the bound."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from optmap.api import solve
 from optmap.base.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.base.errors import ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.base.names import choose
-from optmap.base.values import TimeInput, seconds, whole_number
-from optmap.files.inputs import (
-    ExtentsInput,
-    MachineInput,
-    MemoryInput,
-    WorkloadInput,
-    capacities_of,
-    machine_of,
-    names_of,
-    workload_of,
+from optmap.files.inputs import ExtentsInput, MemoryInput, WorkloadInput, capacities_of, machine_of, workload_of
+from optmap.questions.option import Here, Opt, declared, refuse_elsewhere, taking, values_of
+from optmap.search.options import (
+    ConstraintsOption,
+    CountingOption,
+    EvaluationsOption,
+    MachineOption,
+    ObjectiveOption,
+    Progress,
+    ProgressOption,
+    TimeLimitOption,
+    WorkloadOptions,
+    names,
 )
-from optmap.mappings.constraint_texts import ConstraintsInput, constraints_of
-from optmap.questions.objective import merit_objective
-from optmap.search.methods import METHODS
-from optmap.workloads.workload import Padding, Semantics
+from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
     from optmap.answers.side_by_side.comparison import Comparison
+    from optmap.baselines.randomized import RandomizedComparison
     from optmap.machines.machine import Machine
-    from optmap.search.question import Question
+    from optmap.report.algorithms import AlgorithmComparison
     from optmap.workloads.workload import Workload
 
+ELSEWHERE = "compare takes objective, counting and evaluations on accelerators only; leave them out"
 
-def compare(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None = None,
-    memory: MemoryInput | Sequence[MemoryInput] | None = None,
-    points: int = 9,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-    padding: Padding | str | None = None,
-    methods: str | Sequence[str] | None = None,
-    constraints: ConstraintsInput | None = None,
-    objective: str | None = None,
-    counting: str | None = None,
-    evaluations: int | None = None,
-    time_limit: TimeInput = 60.0,
-    progress: Callable[[str, float], None] | None = None,
-) -> Comparison:
+
+class CompareOptions(WorkloadOptions, total=False):
+    """Options of `compare`."""
+
+    machine: Annotated[MachineOption, Here(detail="Compared at each of its boundaries.")]
+    memory: Annotated[
+        MemoryInput | Sequence[MemoryInput] | None,
+        Opt(
+            help="A capacity, or a range: 4KiB:4MiB.",
+            detail="Instead of `machine`; several capacities, too.",
+            metavar="SIZE[:SIZE]",
+        ),
+    ]
+    points: Annotated[
+        int, Opt(help="Capacities of a range.", detail="Evenly on a logarithmic scale.", default=9, least=2)
+    ]
+    methods: Annotated[
+        str | Sequence[str] | None,
+        Opt(
+            help="Mapping methods; all if left out.",
+            detail="Keys of `METHODS`; one that cannot is left out with the reason.",
+            read=names,
+            metavar="A,B",
+        ),
+    ]
+    constraints: Annotated[ConstraintsOption, Here(detail="As for `solve`; methods that know none are left out.")]
+    objective: Annotated[
+        ObjectiveOption,
+        Here(
+            help="On accelerators: edp, energy, cycles or port-cycles.",
+            detail="None for `edp`. Elsewhere each method minimises its own.",
+            meshes=True,
+            elsewhere=ELSEWHERE,
+        ),
+    ]
+    counting: Annotated[CountingOption, Here(elsewhere=ELSEWHERE)]
+    evaluations: Annotated[
+        EvaluationsOption,
+        Here(
+            help="On accelerators: mappings that each of random and other searches may have judged.",
+            detail="None for as many as each wants.",
+            elsewhere=ELSEWHERE,
+        ),
+    ]
+    time_limit: Annotated[TimeLimitOption, Here(help="Per solve.")]
+    progress: ProgressOption
+
+
+COMPARE = declared(CompareOptions)
+"""The options of `compare`, by name."""
+
+
+@taking(CompareOptions)
+def compare(workload: WorkloadInput, **options: Unpack[CompareOptions]) -> Comparison:
     """Bound and mappings side by side, over capacities or over the boundaries of a machine.
 
     On an accelerator: energy, cycles and their product of the mapping of every method, beside the floor.
 
     Args:
         workload: as for `solve`.
-        machine: compares at each of its boundaries.
-        memory: instead of `machine`, a capacity, a range such as `4KiB:4MiB`, or several capacities.
-        points: how many capacities of a range, evenly on a logarithmic scale.
-        extents: extent per dim, for an expression.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-        padding: `stored` or `implicit`; None keeps the workload's own.
-        methods: keys of `METHODS`; None takes all. A method that cannot is left out with the reason.
-        constraints: as for `solve`; methods that know none are left out.
-        objective: on an accelerator, what is minimised; None for `edp`. Elsewhere each method minimises its own.
-        counting: on an accelerator, as for `solve`.
-        evaluations: on an accelerator, mappings that each method which explores may have judged; None for as many as
-            it wants.
-        time_limit: seconds per solve, or a text such as `2min`.
-        progress: called with a text and the share that is done.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
         ContradictionError: if a mapping moves fewer words than the bound allows.
     """
     from optmap.answers.side_by_side.comparison import Comparison, ComparisonRow, common_notes, comparison_rows
+    from optmap.api import question_of
+    from optmap.search.methods import METHODS
 
-    time_limit = seconds(time_limit, "time limit (--time-limit)")
-    problem, demanded = workload_of(workload, extents, semantics, padding), constraints_of(constraints)
-    asked = names_of(methods, "methods")
-    for name in asked or ():
+    asked = values_of(COMPARE, options)
+    machine, memory, methods, progress = (asked.pop(name) for name in ("machine", "memory", "methods", "progress"))
+    problem = workload_of(workload, asked.pop("extents"), asked["semantics"], asked.pop("padding"))
+    for name in methods or ():
         choose("method", name, METHODS)
     if (machine is None) == (memory is None):
         raise InputError("give either a machine or a memory (a capacity or a range such as 4KiB:4MiB)")
     if machine is not None:
         targets = [machine_of(machine, None)]
     else:
-        targets = [machine_of(None, each) for each in capacities_of(memory, points)]
-    chosen = asked or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
-    options: dict[str, Any] = {"constraints": demanded, "evaluations": evaluations, "time_limit": time_limit}
-    alike = _asked_alike(problem, targets[0], semantics, objective, counting, **options)
-    options["semantics"] = semantics
-    if alike is not None:
-        options |= {"objective": alike.objective.name, "counting": alike.counting.name}
-        results, left_out = _found(problem, alike.machine, chosen, progress, **options)
+        targets = [machine_of(None, each) for each in capacities_of(memory, asked["points"])]
+    del asked["points"]
+    refuse_elsewhere(COMPARE, targets[0], asked)
+    chosen = methods or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
+    if targets[0].meshed:
+        # constraints that none can meet are what each method is left out for
+        question = question_of(problem, machine=targets[0], **{**asked, "constraints": None})
+        asked["objective"] = question.objective.name
+        results, left_out = _found(problem, targets[0], chosen, progress, asked)
         return Comparison(
-            workload=alike.workload,
-            machine=alike.machine,
+            workload=question.workload,
+            machine=question.machine,
             methods=chosen,
-            asked=alike,
+            asked=question,
             results=results,
             left_out=left_out,
             notes=common_notes(results),
@@ -107,11 +136,11 @@ def compare(
     for place, target in enumerate(targets):
         where = str(target.levels[-1].capacity)
         tell = _part(progress, f" at {where}", place, len(targets))
-        results, others = _found(problem, target, chosen, tell, **options)
+        results, others = _found(problem, target, chosen, tell, asked)
         for name, why in others.items():
             left_out.setdefault(name, f"{where}: {why}")
         own = list[str]()
-        with limited(Clock.after(time_limit).ending()):
+        with limited(Clock.after(asked["time_limit"]).ending()):
             rows += comparison_rows(problem, target, results, own)
         notes += own if machine is not None else [f"{where}: {note}" for note in own]
     return Comparison(
@@ -125,36 +154,6 @@ def compare(
     )
 
 
-def _asked_alike(
-    workload: Workload,
-    machine: Machine,
-    semantics: Semantics | str | None,
-    objective: str | None,
-    counting: str | None,
-    **options: Any,
-) -> Question | None:
-    """What all methods are asked on a machine with meshes and prices; None elsewhere, where each has its own objective.
-
-    Raises:
-        InputError: for an objective, a counting or evaluations elsewhere, or any that cannot be accepted.
-    """
-    from optmap.count.policies import nest_policy
-    from optmap.search.question import Question, understood
-
-    if not machine.meshed:
-        if any(value is not None for value in (objective, counting, options["evaluations"])):
-            raise InputError("compare takes objective, counting and evaluations on accelerators only; leave them out")
-        return None
-    goal, mode = merit_objective(objective), nest_policy(counting)
-    if options["evaluations"] is not None:
-        whole_number(options["evaluations"], "evaluations")
-    solved, _ = understood(workload, machine, semantics)
-    return Question(workload=solved, machine=machine, objective=goal, counting=mode, **options)
-
-
-Progress = Callable[[str, float], None]
-
-
 def _part(progress: Progress | None, where: str, place: int, parts: int) -> Progress | None:
     """Progress of one part of so many."""
     return None if progress is None else lambda text, share: progress(text + where, (place + share) / parts)
@@ -165,11 +164,12 @@ def _found(
     machine: Machine,
     methods: Sequence[str],
     progress: Progress | None,
-    *,
-    evaluations: int | None,
-    **options: Any,
+    asked: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What methods find on a machine, and why the others find nothing."""
+    from optmap.api import solve
+    from optmap.search.methods import METHODS
+
     results, left_out = {}, {}
     for number, name in enumerate(methods):
         if progress is not None:
@@ -177,11 +177,62 @@ def _found(
         if stopping():
             left_out[name] = INTERRUPTED
             continue
-        most = None if METHODS[name].explorer is None else evaluations
+        most = None if METHODS[name].explorer is None else asked["evaluations"]
         try:
-            results[name] = solve(workload, machine=machine, method=name, evaluations=most, **options)
+            results[name] = solve(workload, machine=machine, method=name, **{**asked, "evaluations": most})
         except ContradictionError:
             raise
         except (InputError, InfeasibleError, LimitError) as error:
             left_out[name] = str(error)
     return results, left_out
+
+
+def algorithms(
+    workload: WorkloadInput,
+    *,
+    memory: MemoryInput | Sequence[MemoryInput],
+    points: int = 9,
+    extents: ExtentsInput | None = None,
+) -> AlgorithmComparison:
+    """Words moved by ways to compute a convolution, as multiples of the bound.
+
+    Args:
+        workload: a convolution, as for `solve`.
+        memory: a capacity, a range such as `4KiB:4MiB`, or several.
+        points: how many of a range.
+        extents: extent per dim, for a statement.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.report.algorithms import algorithm_comparison
+
+    return algorithm_comparison(workload_of(workload, extents), memory, points)
+
+
+def randomized(
+    extents: ExtentsInput,
+    *,
+    memory: MemoryInput,
+    cost: Fraction | float | str,
+    semantics: Semantics | str | None = None,
+) -> RandomizedComparison:
+    """What a product with a random matrix costs if the matrix is generated: bound, tiling, gap.
+
+    `R[d,n] = S[d,m] * A[m,n]`, where an element of S comes into fast memory for a cost instead of a load.
+
+    Args:
+        extents: of d, m and n, as a mapping or as `d=1000,m=1000,n=500`.
+        memory: capacity of the fast memory.
+        cost: cost of generating an element of S, in loads: a number above 0, or `1/10`.
+        semantics: `assign` (also if left out): results are created in fast memory; `accumulate`: they are loaded.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: for a memory below three words.
+
+    Source: Dinh, chapter 5 (Theorem 22, Algorithm 10).
+    """
+    from optmap.baselines.randomized import EXPRESSION, compare_randomized
+
+    return compare_randomized(workload_of(EXPRESSION, extents, semantics), memory, cost)

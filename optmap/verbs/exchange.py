@@ -1,21 +1,41 @@
-"""Verbs for files of other tools: Timeloop's are read, written, and held against the optimum."""
+"""Verbs for files of other tools: models of ONNX are read; Timeloop's read, written, and held against the optimum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 from optmap.base.errors import InputError
-from optmap.base.values import TimeInput, quoted
+from optmap.base.values import quoted
+from optmap.files.inputs import text_of
+from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.questions.options import TileRule
+from optmap.search.options import CountingOption, ProgressOption, TilesOption, TimeLimitOption
 
 if TYPE_CHECKING:
     from optmap.answers.documents.solution import SavedSolution
     from optmap.answers.side_by_side.scoring import Score
     from optmap.interchange.timeloop import TimeloopModel
+    from optmap.onnx_import import ImportedModel
     from optmap.search.result import NestAnswer
 
 PathsInput = str | Path | Sequence[str | Path]
+
+
+def import_onnx(path: str | Path, dims: Mapping[str, int] | None = None) -> ImportedModel:
+    """The workloads of an ONNX model with their counts; `.save(path)` writes them as a workload file.
+
+    Args:
+        path: the model.
+        dims: sizes of dynamic dims of its inputs, by name or as `input[axis]`.
+
+    Raises:
+        InputError: if the file cannot be used, or a size is missing.
+    """
+    from optmap.onnx_import import import_model
+
+    return import_model(Path(text_of(path, "model", "an ONNX file")), dims)
 
 
 def import_timeloop(files: PathsInput) -> TimeloopModel:
@@ -72,24 +92,26 @@ def export_timeloop(
     return found
 
 
-def score(
-    files: PathsInput,
-    *,
-    objective: str = "edp",
-    counting: str | None = None,
-    tiles: str = "divisors",
-    time_limit: TimeInput = 60.0,
-    progress: Callable[[str, float], None] | None = None,
-) -> Score:
+class ScoreOptions(TypedDict, total=False):
+    """Options of `score`."""
+
+    objective: Annotated[str, Opt(help="By what they are compared: edp, energy, cycles or port-cycles.", default="edp")]
+    counting: CountingOption
+    tiles: Annotated[
+        TilesOption,
+        Here(help="The optimum of which mappings: divisors as Timeloop has, or padded.", default=TileRule.DIVISORS),
+    ]
+    time_limit: Annotated[TimeLimitOption, Here(help="Stop the search after this time.")]
+    progress: ProgressOption
+
+
+@taking(ScoreOptions)
+def score(files: PathsInput, **options: Unpack[ScoreOptions]) -> Score:
     """How far somebody's mapping, in files of Timeloop, is from the optimum.
 
     Args:
         files: problem, architecture (with energies) and mapping, as for `import_timeloop`.
-        objective: `edp`, `energy`, `cycles` or `port-cycles`.
-        counting: as for `solve`.
-        tiles: `divisors`, as Timeloop's mappings have, or `padded`.
-        time_limit: seconds of the search for the optimum, or a text such as `2min`.
-        progress: called with a text and the share of the time limit used.
+        **options: as they are declared.
 
     Returns:
         Both counts, their ratio, and `.verdict` in words.
@@ -105,15 +127,8 @@ def score(
     if model.nest is None:
         raise InputError("the files have no mapping; give the file that has it, too")
     fabric = model.fabric
-    best = solve(
-        fabric.workload,
-        machine=fabric.machine,
-        objective=objective,
-        counting=counting,
-        tiles=tiles,
-        time_limit=time_limit,
-        progress=progress,
-    )
+    asked = values_of(declared(ScoreOptions), options)
+    best = solve(fabric.workload, machine=fabric.machine, **asked)
     return scored(model.nest, fabric, best, notes=model.notes)
 
 

@@ -4,57 +4,92 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
-from optmap.base.values import TimeInput, seconds
-from optmap.files.inputs import ExtentsInput, MachineInput, MemoryInput, WorkloadInput, machine_of, workload_of
+from optmap.files.inputs import WorkloadInput, machine_of, workload_of
 from optmap.machines.machine import CapacityRule
+from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.search.options import (
+    CapacityOption,
+    CountingOption,
+    ExtentsOption,
+    MethodOption,
+    ObjectiveOption,
+    SemanticsOption,
+    SolverOption,
+    TargetOptions,
+    TimeLimitOption,
+)
 from optmap.verbs.deriving import order_of
-from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
     from optmap.answers.proofs.program import ProvedProgram
     from optmap.report.answers.programs import Exported
     from optmap.search.question import Question
 
+MOPT = "mopt"
+"""The method whose relaxation the programs are of."""
 
+
+class RelaxedOptions(TargetOptions, total=False):
+    """Options of `export` and `program`."""
+
+    permutations: Annotated[
+        Sequence[str | Sequence[str]] | None,
+        Opt(
+            help="Loop order, outermost first; repeat it to give one per level, inner level first.",
+            detail="One order for all levels or one per level; none for a free choice.",
+            flag="--permutation",
+            metavar="a,b,c",
+            shell=list[str],
+        ),
+    ]
+    capacity: CapacityOption
+    extents: ExtentsOption
+    semantics: SemanticsOption
+    time_limit: Annotated[TimeLimitOption, Here(help="Stop the relaxation after this time.")]
+
+
+class ExportOptions(RelaxedOptions, total=False):
+    """Options of `export`."""
+
+    program: Annotated[
+        str,
+        Opt(
+            help="best, classes or paper: which programs (text, latex and nl).",
+            detail="`best` attains the proved relaxation, `classes` are those of every class of loop orders, `paper` "
+            "is as MOpt prints it, every size free, not solved.",
+            default="best",
+        ),
+    ]
+    method: Annotated[MethodOption, Here(help="On accelerators: allocation (if left out) or cosa.")]
+    objective: Annotated[ObjectiveOption, Here(help="Of allocation: edp (if left out), energy, cycles, port-cycles.")]
+    counting: Annotated[CountingOption, Here(detail="Of `allocation`.")]
+
+
+class ProgramOptions(RelaxedOptions, total=False):
+    """Options of `program`."""
+
+    solver: SolverOption
+
+
+@taking(ExportOptions)
 def export(
     workload: WorkloadInput,
     *,
-    machine: MachineInput | None = None,
-    memory: MemoryInput | None = None,
     format: str = "text",
-    program: str = "best",
-    method: str | None = None,
-    objective: str | None = None,
-    counting: str | None = None,
-    permutations: Sequence[str | Sequence[str]] = (),
-    capacity: str = "tile",
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-    time_limit: TimeInput = 60.0,
     path: str | Path | None = None,
+    **options: Unpack[ExportOptions],
 ) -> str:
     """The mathematical program of a workload as text.
 
     Args:
         workload: as for `solve`.
-        machine: capacities and bandwidths.
-        memory: instead of `machine`, a two-level one.
         format: `lp`, `mps`, `nl`, `text` or `latex`.
-        program: `best` (the one that attains the proved relaxation), `classes` (that of every class
-            of loop orders) or `paper` (as MOpt prints it, every size free, not solved).
-        method: on accelerators, `allocation` (None, too) or `cosa`: whose program.
-        objective: of `allocation`: `edp` (None, too), `energy`, `cycles` or `port-cycles`.
-        counting: of `allocation`: `exact` (None, too) or `timeloop`.
-        permutations: one loop order for all levels or one per level, inner first; none for a free choice.
-        capacity: `tile` or `safe`.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-        time_limit: seconds for the relaxation, or a text such as `2min`.
         path: written there as well.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
@@ -63,43 +98,13 @@ def export(
     """
     from optmap.base.writing import write_text
 
-    found = programs_of(
-        workload,
-        machine=machine,
-        memory=memory,
-        format=format,
-        program=program,
-        method=method,
-        objective=objective,
-        counting=counting,
-        permutations=permutations,
-        capacity=capacity,
-        extents=extents,
-        semantics=semantics,
-        time_limit=time_limit,
-    )
-    content = "\n".join(each.content for each in found)
+    content = "\n".join(each.content for each in programs_of(workload, format, **options))
     if path is not None:
         write_text(Path(path), content)
     return content
 
 
-def programs_of(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None,
-    memory: MemoryInput | None,
-    format: str,
-    program: str,
-    method: str | None,
-    objective: str | None,
-    counting: str | None,
-    permutations: Sequence[str | Sequence[str]],
-    capacity: str,
-    extents: ExtentsInput | None,
-    semantics: Semantics | str | None,
-    time_limit: TimeInput,
-) -> tuple[Exported, ...]:
+def programs_of(workload: WorkloadInput, format: str, **options: Unpack[ExportOptions]) -> tuple[Exported, ...]:
     """The programs of `export`; arguments as its own.
 
     Raises:
@@ -109,52 +114,28 @@ def programs_of(
     """
     from optmap.report.answers.programs import Format, Which, exported
 
+    asked = values_of(declared(ExportOptions), options)
     form = Format(choose("format", format, list(Format)))
-    which = Which(choose("program", program, list(Which)))
-    target = machine_of(machine, memory)
+    which = Which(choose("program", asked.pop("program"), list(Which)))
+    target = machine_of(asked["machine"], asked["memory"])
+    chosen = {name: asked.pop(name) for name in ("method", "objective", "counting")}
     if target.meshed:
         from optmap.report.answers.accelerator_programs import exported_allocation
 
-        if permutations or which is not Which.BEST or capacity != CapacityRule.TILE:
+        if asked["permutations"] or which is not Which.BEST or asked["capacity"] is not CapacityRule.TILE:
             raise InputError(
                 "on an accelerator leave out --permutation, --program and --capacity: there is one program"
             )
-        return exported_allocation(
-            workload_of(workload, extents),
-            target,
-            form,
-            method=method,
-            objective=objective,
-            counting=counting,
-            semantics=semantics,
-        )
-    if method is not None or objective is not None or counting is not None:
+        problem = workload_of(workload, asked["extents"])
+        return exported_allocation(problem, target, form, semantics=asked["semantics"], **chosen)
+    if any(value is not None for value in chosen.values()):
         raise InputError("--method, --objective and --counting choose programs of accelerators; leave them out")
-    question = program_question(
-        workload,
-        machine=machine,
-        memory=memory,
-        capacity=capacity,
-        extents=extents,
-        semantics=semantics,
-        time_limit=time_limit,
-    )
-    orders = [order_of(each, question.workload) for each in permutations]
+    question, orders = _relaxed(workload, asked)
     return exported(question, form, which, orders)
 
 
-def program(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None = None,
-    memory: MemoryInput | None = None,
-    permutations: Sequence[str | Sequence[str]] = (),
-    capacity: str = "tile",
-    solver: str | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-    time_limit: TimeInput = 60.0,
-) -> ProvedProgram:
+@taking(ProgramOptions)
+def program(workload: WorkloadInput, **options: Unpack[ProgramOptions]) -> ProvedProgram:
     """The convex program that attains the proved relaxation, to be changed, solved and read back.
 
     `.pyomo()` is a Pyomo model of it: variables `t[level,dim]` (logarithms of tile sizes),
@@ -163,14 +144,7 @@ def program(
 
     Args:
         workload: as for `solve`.
-        machine: capacities and bandwidths.
-        memory: instead of `machine`, a two-level one.
-        permutations: one loop order for all levels or one per level, inner first; none for a free choice.
-        capacity: `tile` or `safe`.
-        solver: of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
-        time_limit: seconds for the relaxation, or a text such as `2min`.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
@@ -180,43 +154,14 @@ def program(
     from optmap.answers.proofs.program import proved_program
     from optmap.report.answers.programs import per_level
 
-    question = program_question(
-        workload,
-        machine=machine,
-        memory=memory,
-        capacity=capacity,
-        extents=extents,
-        semantics=semantics,
-        time_limit=time_limit,
-        solver=solver,
-    )
-    orders = [order_of(each, question.workload) for each in permutations]
+    question, orders = _relaxed(workload, values_of(declared(ProgramOptions), options))
     return proved_program(question, per_level(orders, len(question.machine.levels)))
 
 
-def program_question(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None,
-    memory: MemoryInput | None,
-    capacity: str,
-    extents: ExtentsInput | None,
-    semantics: Semantics | str | None,
-    time_limit: TimeInput,
-    solver: str | None = None,
-) -> Question:
-    """What `export` and `program` ask of the relaxation; arguments as theirs.
+def _relaxed(workload: WorkloadInput, asked: dict[str, Any]) -> tuple[Question, list[tuple[str, ...]]]:
+    """What `export` and `program` ask of the relaxation, and the loop orders that it has to keep to."""
+    from optmap.api import question_of
 
-    Raises:
-        InputError: for anything that cannot be accepted.
-    """
-    from optmap.search.question import Question
-    from optmap.solvers.config import relaxation_solver
-
-    return Question(
-        workload=workload_of(workload, extents, semantics),
-        machine=machine_of(machine, memory),
-        capacity=CapacityRule(choose("capacity", capacity, list(CapacityRule))),
-        solver=relaxation_solver(solver),
-        time_limit=seconds(time_limit, "time limit (--time-limit)"),
-    )
+    permutations = asked.pop("permutations") or ()
+    question = question_of(workload, method=MOPT, **asked)
+    return question, [order_of(each, question.workload) for each in permutations]

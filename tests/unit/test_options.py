@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypedDict, get_type_hints
 
 import pytest
 
@@ -12,8 +12,8 @@ import optmap
 from optmap import api
 from optmap.base.errors import InputError
 from optmap.cli.options import taking as at_the_shell
-from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of, whole
-from optmap.search.options import SharedOptions, SolveOptions
+from optmap.questions.option import Here, Opt, declared, refuse_elsewhere, taking, values_of
+from optmap.search.options import CapacityOption, SharedOptions, SolveOptions, TimeLimitOption
 from optmap.sweeps import Options, make_point, read_task, spec_from, task_text
 from optmap.sweeps.spec import SWEEP, SweepOptions
 from optmap.workloads.parser import parse_workload
@@ -24,9 +24,7 @@ PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 8, "k": 6})
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option that there was not, declared in one place: the dictionary of `solve` and sweeps."""
-    entry = Annotated[
-        int, Opt(help="How patient it is.", default=0, read=whole(0), least=0, meshes=False, hashed=False)
-    ]
+    entry = Annotated[int, Opt(help="How patient it is.", default=0, least=0, meshes=False, hashed=False)]
     for options, read in ((SolveOptions, api.SOLVE), (SweepOptions, SWEEP)):
         monkeypatch.setitem(options.__annotations__, "patience", entry)
         declared.cache_clear()
@@ -123,6 +121,36 @@ def test_what_means_nothing_on_a_machine_is_refused_with_its_flag() -> None:
     ):
         with pytest.raises(InputError, match=said):
             refuse_elsewhere(solve, machine, values_of(solve, given))
+
+
+class BoilOptions(TypedDict, total=False):
+    """Options that others have, one with a help of its own, and one that may be left out."""
+
+    time_limit: Annotated[TimeLimitOption, Here(help="Of one egg.")]
+    capacity: CapacityOption
+    eggs: Annotated[int | None, Opt(help="How many.", least=1)]
+
+
+def test_what_verbs_share_is_said_otherwise_in_one_of_them_alone() -> None:
+    shared, here = declared(SharedOptions)["time_limit"], declared(BoilOptions)["time_limit"]
+    assert (here.opt.help, here.opt.default) == ("Of one egg.", shared.opt.default)
+    assert shared.opt.help == "Stop after this time."
+
+
+def test_a_value_is_read_as_what_the_option_says_of_it() -> None:
+    known = declared(BoilOptions)
+    assert values_of(known, {"time_limit": "2min", "capacity": "safe"}) == {
+        "time_limit": 120.0, "capacity": "safe", "eggs": None,
+    }  # fmt: skip
+    assert values_of(known, {"eggs": None})["eggs"] is None
+    for given, said in (
+        ({"eggs": 0}, "eggs is 0; a whole number from 1"),
+        ({"capacity": "saf"}, "did you mean safe?"),
+        ({"capacity": None}, "capacity None is not a name"),
+        ({"time_limit": None}, r"time limit \(--time-limit\) is None"),
+    ):
+        with pytest.raises(InputError, match=said):
+            values_of(known, given)
 
 
 def test_options_of_sweeps_are_values_that_compare_and_do_not_change() -> None:

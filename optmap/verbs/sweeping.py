@@ -1,0 +1,163 @@
+"""The verbs of grids: `network`, whose layers are solved and added up, and of a sweep `plan` and `plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+from optmap.base.errors import InputError
+from optmap.files.inputs import MachineInput, MemoryInput, capacities_of, machine_of, products_of, text_of
+from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.search.options import (
+    CountingOption,
+    MethodOption,
+    ObjectiveOption,
+    Progress,
+    ProgressOption,
+    SemanticsOption,
+    TargetOptions,
+    TilesOption,
+    TimeLimitOption,
+)
+from optmap.sweeps.options import DirectoryOption, JobsOption
+
+if TYPE_CHECKING:
+    from optmap.answers.over_capacity.network_sums import NetworkSums
+    from optmap.files.network import Network
+    from optmap.sweeps.networks.network_curves import NetworkCurve
+    from optmap.sweeps.pictures import Pictures
+    from optmap.sweeps.plan import Plan
+
+
+class NetworkOptions(TargetOptions, total=False):
+    """Options of `network`."""
+
+    method: MethodOption
+    objective: Annotated[ObjectiveOption, Here(help="Of every layer; the method's own if left out.")]
+    counting: CountingOption
+    semantics: SemanticsOption
+    tiles: TilesOption
+    curve: Annotated[
+        bool,
+        Opt(
+            help="Over the capacities of --memory FROM:TO, with the knee.",
+            detail="`memory` is a range then, beside `machine`, too.",
+            default=False,
+            shell=bool,
+        ),
+    ]
+    level: Annotated[str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.")]
+    points: Annotated[int, Opt(help="Of --curve: capacities of the range.", default=9, least=2)]
+    time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.")]
+    jobs: JobsOption
+    directory: DirectoryOption
+    progress: ProgressOption
+
+
+@taking(NetworkOptions)
+def network(name: str | Path, **options: Unpack[NetworkOptions]) -> Network | NetworkSums[Any] | NetworkCurve:
+    """The layers of a network; with a machine, what they move on it, added up.
+
+    Args:
+        name: a library network, or a workload file with counts.
+        **options: as they are declared.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if a layer does not fit.
+        LimitError: if a layer has no mapping when its time is over.
+    """
+    from optmap.files.network import network as load_network
+
+    asked = values_of(declared(NetworkOptions), options)
+    semantics, curve, level, points = (asked.pop(each) for each in ("semantics", "curve", "level", "points"))
+    machine, memory = asked.pop("machine"), asked.pop("memory")
+    layers = load_network(text_of(name, "network", "a library name or a workload file"))
+    if semantics is not None:
+        layers = layers.with_semantics(semantics)
+    if curve or machine is not None or memory is not None:
+        products_of(layers.layers)
+    if curve:
+        if any(asked.pop(each) is not None for each in ("objective", "counting")):
+            raise InputError("--objective and --counting are not for --curve, which counts words: leave them out")
+        return _network_curve(layers, machine, memory, points, level=level, **asked)
+    if level is not None:
+        raise InputError("--level is of --curve: which level gets the capacities")
+    if machine is None and memory is None:
+        return layers
+    target = machine_of(machine, memory)
+    from optmap.search.question import check_semantics
+    from optmap.sweeps.networks.solving import solve_network
+
+    check_semantics(target, semantics)
+    return solve_network(layers, target, **asked)
+
+
+def _network_curve(
+    layers: Network, machine: MachineInput | None, memory: MemoryInput | None, count: int, **options: Any
+) -> NetworkCurve:
+    from optmap.sweeps.networks.network_curves import network_curve
+
+    if memory is None:
+        raise InputError("--curve needs the capacities that it goes over; add --memory, such as --memory 16KiB:16MiB")
+    sizes = capacities_of(memory, count)
+    return network_curve(layers, sizes, machine=None if machine is None else machine_of(machine, None), **options)
+
+
+def plan(spec: Mapping[str, object] | str | Path, directory: str | Path | None = None) -> Plan:
+    """What a sweep would do, with an estimate from stored times, or from a few points that are tried and not kept.
+
+    Args:
+        spec: as for `sweep`.
+        directory: of an earlier run, whose points would not be solved again.
+
+    Raises:
+        InputError: if the spec cannot be accepted.
+    """
+    from optmap.sweeps.run import as_spec, plan_sweep
+
+    return plan_sweep(as_spec(spec), None if directory is None else Path(directory))
+
+
+def plot(
+    directory: str | Path,
+    output: str | Path | None = None,
+    *,
+    format: str = "png",
+    network: str | Path | None = None,
+    targets: Sequence[float] | None = None,
+    pareto: Sequence[str] = ("capacity_bytes", "traffic_bytes"),
+    progress: Progress | None = None,
+) -> Pictures:
+    """Draw the curves of a sweep and name the cheapest capacities.
+
+    Args:
+        directory: what `sweep` wrote.
+        output: folder of the pictures; `plots` in the directory if left out.
+        format: `png`, `svg`, `pdf` or `html`.
+        network: add up the layers of this network.
+        targets: multiples of the compulsory traffic to reach.
+        pareto: two metrics.
+        progress: called with a text and the share that is done.
+
+    Returns:
+        The files, and the sizing table when printed.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+    """
+    from optmap.sweeps.pictures import draw
+
+    if len(pareto) != 2:
+        raise InputError(f"pareto {','.join(pareto)!r}: two metrics are needed, such as capacity_bytes,traffic_bytes")
+    place = Path(text_of(directory, "directory", "the folder of a sweep"))
+    return draw(
+        place,
+        place / "plots" if output is None else Path(output),
+        form=format,
+        network=None if network is None else text_of(network, "network", "a library name or a workload file"),
+        targets=targets,
+        metrics=(pareto[0], pareto[1]),
+        progress=progress,
+    )
