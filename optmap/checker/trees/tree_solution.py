@@ -99,7 +99,9 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
         check_gap(doc, chain, counted, names, cost),
     ]
     best = doc["bound"] is not None and doc["bound"]["value"] == cost
-    verified += [f"the cost is the bound: no mapping {'loads' if doc['objective'] == 'loads' else 'moves'} fewer"] * best
+    verified += [
+        f"the cost is the bound: no mapping {'loads' if doc['objective'] == 'loads' else 'moves'} fewer"
+    ] * best
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, best=best)))
 
 
