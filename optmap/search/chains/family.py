@@ -26,7 +26,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.search.chains.pair import Operand, Pair, Side
+from optmap.search.chains.pair import PairOperand, ProductPair, Side
 
 Ints = NDArray[np.int64]
 FAMILY = (
@@ -85,7 +85,7 @@ def smallest_tiles(extent: int) -> Ints:
     return np.unique(-(-extent // numbers))
 
 
-def best_fused(pair: Pair, memory: int) -> Fused | None:
+def best_fused(pair: ProductPair, memory: int) -> Fused | None:
     """The fused mapping that moves the fewest words; None if none fits.
 
     Args:
@@ -101,7 +101,7 @@ def best_fused(pair: Pair, memory: int) -> Fused | None:
     return min(found, key=lambda each: each.words, default=None)
 
 
-def _fused(pair: Pair, memory: int, outer: int, stays: tuple[bool, ...]) -> Iterator[Fused]:
+def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...]) -> Iterator[Fused]:
     out, inn = pair.sides[outer], pair.sides[1 - outer]
     tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), smallest_tiles(inn.extent)))
     depths = (pair.depth, pair.width)
@@ -181,11 +181,13 @@ def _pinned(side: Side, tile: Ints, visits: list[Ints], costs: list[int], left: 
     return pins
 
 
-def _moved(operand: Operand, visits: Ints) -> Ints:
+def _moved(operand: PairOperand, visits: Ints) -> Ints:
     return np.asarray(operand.words * (2 * visits - operand.free if operand.updated else visits))
 
 
-def _streams(operands: tuple[Operand, Operand], stays: tuple[bool, ...], i: int, block: Ints, inner: Ints) -> Ints:
+def _streams(
+    operands: tuple[PairOperand, PairOperand], stays: tuple[bool, ...], i: int, block: Ints, inner: Ints
+) -> Ints:
     """What a phase needs for what streams: nothing, a word, or a line of one operand and a word of the other."""
     outer, inward = operands
     if stays[i] and stays[2 + i]:
@@ -199,13 +201,13 @@ def _streams(operands: tuple[Operand, Operand], stays: tuple[bool, ...], i: int,
 class Alone:
     """A product by itself: three tensors over three groups of dims, two groups each."""
 
-    tensors: tuple[tuple[Operand, int, int], ...]
+    tensors: tuple[tuple[PairOperand, int, int], ...]
     """With the numbers of their groups."""
     groups: tuple[tuple[str, ...], ...]
     """Rows, columns, and the dims that the intermediate has not."""
     extents: tuple[int, ...]
 
-    def roles(self, kept: int) -> tuple[Operand, Operand, Operand, tuple[int, int, int]]:
+    def roles(self, kept: int) -> tuple[PairOperand, PairOperand, PairOperand, tuple[int, int, int]]:
         """The tensor of which a tile stays, and the two that stream past it.
 
         Args:
@@ -227,7 +229,7 @@ class Alone:
         return smallest_tiles(extent) if len(self.groups[group]) == 1 else np.array([extent], np.int64)
 
 
-def products_of(pair: Pair, *, whole: bool) -> tuple[Alone, Alone]:
+def products_of(pair: ProductPair, *, whole: bool) -> tuple[Alone, Alone]:
     """The two products by themselves.
 
     Args:
@@ -236,10 +238,12 @@ def products_of(pair: Pair, *, whole: bool) -> tuple[Alone, Alone]:
     """
     rows, columns = pair.sides
     words = 0 if whole else pair.shared.words
-    stored = Operand(name=pair.shared.name, words=words, updated=True, free=1)
-    loaded = Operand(name=pair.shared.name, words=words, updated=False, free=0)
+    stored = PairOperand(name=pair.shared.name, words=words, updated=True, free=1)
+    loaded = PairOperand(name=pair.shared.name, words=words, updated=False, free=0)
 
-    def product_of(shared: Operand, row: Operand, column: Operand, dims: tuple[str, ...], extent: int) -> Alone:
+    def product_of(
+        shared: PairOperand, row: PairOperand, column: PairOperand, dims: tuple[str, ...], extent: int
+    ) -> Alone:
         return Alone(
             tensors=((shared, 0, 1), (row, 0, 2), (column, 1, 2)),
             groups=((rows.dim,), (columns.dim,), dims),
@@ -287,7 +291,7 @@ def _apart(alone: Alone, memory: int, kept: int) -> Apart | None:
     return Apart(kept=kept, tiles=(int(one[row]), int(other[row])), pinned=int(pinned[row]), words=int(words[row]))
 
 
-def best_unfused(pair: Pair, memory: int) -> Unfused | None:
+def best_unfused(pair: ProductPair, memory: int) -> Unfused | None:
     """The unfused mapping that moves the fewest words; None if none fits."""
     found = []
     for whole in (False, True):

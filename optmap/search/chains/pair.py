@@ -14,7 +14,7 @@ Group = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class PairOperand:
     """A tensor of one of the statements."""
 
     name: str
@@ -36,14 +36,14 @@ class Side:
 
     dim: str
     extent: int
-    first: Operand
+    first: PairOperand
     """Of the statement that makes the intermediate; its other dims are those that are summed there."""
-    second: Operand
+    second: PairOperand
     """Of the statement that reads it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ProductPair:
     """A product whose result another product reads, element by element.
 
     Every dim of the intermediate goes through one operand of each statement, or through all of them.
@@ -53,7 +53,7 @@ class Pair:
     """Name of the first statement."""
     uses: str
     """Name of the second one."""
-    shared: Operand
+    shared: PairOperand
     """The intermediate."""
     batch: Group
     """Dims of everything."""
@@ -70,7 +70,7 @@ class Pair:
     """Iterations of these."""
 
 
-def pair_of(workload: Workload) -> Pair:
+def pair_of(workload: Workload) -> ProductPair:
     """A chain as a pair of products.
 
     Raises:
@@ -104,7 +104,7 @@ def pair_of(workload: Workload) -> Pair:
     return _pair(workload, one, other)
 
 
-def _pair(workload: Workload, one: Statement, other: Statement) -> Pair:
+def _pair(workload: Workload, one: Statement, other: Statement) -> ProductPair:
     shared = one.output
     firsts = list(one.inputs)
     seconds = [other.output, *(access for access in other.inputs if access.name != one.name)]
@@ -128,11 +128,11 @@ def _pair(workload: Workload, one: Statement, other: Statement) -> Pair:
         )
     extents = workload.extents
 
-    def operand(name: str) -> Operand:
+    def operand(name: str) -> PairOperand:
         access = next(access for access in workload.accesses if access.name == name)
         made = name == other.name
         empty = made and workload.semantics is Semantics.ASSIGN
-        return Operand(name=name, words=workload.weight(access), updated=made, free=int(empty))
+        return PairOperand(name=name, words=workload.weight(access), updated=made, free=int(empty))
 
     def size(dims: Group) -> int:
         return prod(extents[d] for d in dims)
@@ -149,10 +149,10 @@ def _pair(workload: Workload, one: Statement, other: Statement) -> Pair:
         )
         for through in alone
     ]
-    return Pair(
+    return ProductPair(
         makes=one.name,
         uses=other.name,
-        shared=Operand(name=one.name, words=workload.weight(shared), updated=False, free=0),
+        shared=PairOperand(name=one.name, words=workload.weight(shared), updated=False, free=0),
         batch=batch,
         times=size(batch),
         sides=(sides[0], sides[1]),

@@ -7,7 +7,7 @@ from optmap.base.texts import several
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains.family import FAMILY, Fused, Unfused, best_fused, best_unfused
-from optmap.search.chains.pair import Pair, pair_of
+from optmap.search.chains.pair import ProductPair, pair_of
 from optmap.search.chains.trees import fused_tree, unfused_tree
 from optmap.search.found import Found
 from optmap.search.question import Question
@@ -57,7 +57,7 @@ def fused(question: Question) -> Found:
     )
 
 
-def _nodes(question: Question, pair: Pair, member: Fused | Unfused) -> tuple[Node, ...]:
+def _nodes(question: Question, pair: ProductPair, member: Fused | Unfused) -> tuple[Node, ...]:
     workload, machine = question.workload, question.machine
     level = machine.levels[0].name
     if isinstance(member, Fused):
@@ -65,7 +65,7 @@ def _nodes(question: Question, pair: Pair, member: Fused | Unfused) -> tuple[Nod
     return unfused_tree(pair, member, workload.extents, level, machine.memory)
 
 
-def _check_size(workload: Workload, pair: Pair) -> None:
+def _check_size(workload: Workload, pair: ProductPair) -> None:
     rows, columns = pair.sides
     heaviest = max(each.words for side in pair.sides for each in (side.first, side.second))
     operations = pair.times * rows.extent * columns.extent * (pair.depth + pair.width)
@@ -73,14 +73,14 @@ def _check_size(workload: Workload, pair: Pair) -> None:
         raise InputError(f"{workload.title} has {operations:,} operations; fused mappings are counted in 64 bits")
 
 
-def _least_room(pair: Pair) -> int:
+def _least_room(pair: ProductPair) -> int:
     rows, columns = pair.sides
     return pair.shared.words + max(
         one.words + other.words for one, other in ((rows.first, columns.first), (rows.second, columns.second))
     )
 
 
-def _compulsory(pair: Pair) -> int:
+def _compulsory(pair: ProductPair) -> int:
     return pair.times * sum(
         side.extent * size * operand.moved(1)
         for side in pair.sides

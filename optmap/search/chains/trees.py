@@ -8,13 +8,13 @@ from math import prod
 
 from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence
 from optmap.search.chains.family import Alone, Apart, Fused, Unfused, products_of
-from optmap.search.chains.pair import Operand, Pair
+from optmap.search.chains.pair import PairOperand, ProductPair
 
 Left = Mapping[str, int]
 """Iterations of a dim that the loops so far leave."""
 
 
-def fused_tree(pair: Pair, member: Fused, extents: Left, level: str) -> tuple[Node, ...]:
+def fused_tree(pair: ProductPair, member: Fused, extents: Left, level: str) -> tuple[Node, ...]:
     """The tree of a fused mapping.
 
     Args:
@@ -49,7 +49,7 @@ def fused_tree(pair: Pair, member: Fused, extents: Left, level: str) -> tuple[No
     return (*nodes, Sequence(branches=tuple(branches)))
 
 
-def unfused_tree(pair: Pair, member: Unfused, extents: Left, level: str, memory: str) -> tuple[Node, ...]:
+def unfused_tree(pair: ProductPair, member: Unfused, extents: Left, level: str, memory: str) -> tuple[Node, ...]:
     """The tree of an unfused mapping; arguments as of `fused_tree`, and the name of the outermost level."""
     left = {**extents, **dict.fromkeys(pair.batch, 1)}
     home = Keep(level=level if member.whole else memory, tensors=(pair.shared.name,))
@@ -81,7 +81,7 @@ def _apart(level: str, alone: Alone, member: Apart, extents: Left, kept: frozens
 
 
 def _streaming(
-    level: str, operands: Ordered[tuple[Operand, tuple[str, ...]]], dims: tuple[str, ...], left: Left
+    level: str, operands: Ordered[tuple[PairOperand, tuple[str, ...]]], dims: tuple[str, ...], left: Left
 ) -> Iterator[Node]:
     """Operands that stream through a phase: alone as a word, two as a line of one and a word of the other.
 
