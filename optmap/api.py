@@ -54,7 +54,13 @@ def solve(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Answer[An
         ContradictionError: if the mapping moves fewer words than the bound allows.
     """
     full = SOLVE["certificate"].read(options) is CertificateKind.FULL
-    return _answer(question_of(workload, **options), full=full)
+    question = question_of(workload, **options)
+    if full and not question.workload.is_product:
+        raise InputError(
+            "--certificate full proves relaxation and integer bound of one statement; leave it out for a chain, whose "
+            "floor has its certificate in any case"
+        )
+    return _answer(question, full=full)
 
 
 def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Question:

@@ -76,6 +76,11 @@ class Method(Concise):
         """Its route that has mappings judged one by one; None without one."""
         return next((route for route in self.routes if route.explores), None)
 
+    @property
+    def chains(self) -> bool:
+        """Whether it is for chains of statements; else for one statement."""
+        return any(route.chains for route in self.routes)
+
     def suits(self, machine: Machine) -> bool:
         """Whether it is for machines of the kind: with or without meshes and prices, a core or not."""
         return any(route.suits(machine) for route in self.routes)
@@ -100,7 +105,8 @@ class Method(Concise):
         if name not in known:
             levels = _kind(machine)
             offer = f"there it knows {', '.join(known)}" if known else self._depths(machine)
-            others = [m.name for m in METHODS.values() if (name or _first(m, machine)) in m.minimises(machine)]
+            alike = [m for m in METHODS.values() if m.chains is self.chains]
+            others = [m.name for m in alike if (name or _first(m, machine)) in m.minimises(machine)]
             use = f"; use --method {' or '.join(others)}" if others else ""
             asked = f"does not minimise {name} on" if name else "has no objective for"
             raise InputError(f"method {self.name} {asked} {levels}: {offer}{use}")
@@ -150,7 +156,7 @@ def refuse(question: Question, method: Method) -> Route:
     what = f"method {method.name}" + (f", objective {objective} over levels," if route is not first else "")
     for reason, can in _demands(question, route):
         if not can(route):
-            raise InputError(f"{what} {reason}{_who(machine, can)}")
+            raise InputError(f"{what} {reason}{_who(machine, can, chains=route.chains)}")
     if question.integers is IntegerRule.FLOOR and question.tiles is TileRule.DIVISORS:
         raise InputError("--integers floor rounds tiles down and cannot keep to divisors; use --tiles any")
     if question.integers is IntegerRule.FLOOR and question.constraints:
@@ -243,11 +249,11 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
             )
 
 
-def _who(machine: Machine, can: Can) -> str:
-    """The first method that can, with its objective on the machine; empty for none."""
+def _who(machine: Machine, can: Can, *, chains: bool) -> str:
+    """The first method that can, for chains or not, with its objective on the machine; empty for none."""
     for method in METHODS.values():
         for route in method.routes:
-            if can(route) and route.minimises(machine):
+            if route.chains is chains and can(route) and route.minimises(machine):
                 return f", or --method {method.name} and its {route.minimises(machine)[0]}"
     return ""
 

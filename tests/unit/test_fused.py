@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import optmap
-from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.trees import walk_tree
+from optmap.search.chains.family import smallest_tiles
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 
@@ -105,3 +106,66 @@ def test_one_statement_is_not_for_it_and_a_chain_is_not_for_others():
         optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, memory="50w", method="mopt")
     with pytest.raises(InputError, match="2 statements"):
         optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, machine="balanced")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"certificate": "full"}, "leave it out for a chain"),
+        ({"objective": "loads"}, r"it knows traffic, bottleneck, sum$"),
+        ({"cores": 2}, r"use --cores 1$"),
+    ],
+)
+def test_what_it_cannot_is_refused_and_no_method_of_one_statement_is_offered(options, reason):
+    with pytest.raises(InputError, match=reason):
+        optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, memory="50w", **options)
+
+
+def test_a_bandwidth_that_is_not_a_word_per_cycle_is_refused(tmp_path):
+    machine = tmp_path / "one.yaml"
+    machine.write_text("name: one\nlevels: [{name: L1, capacity: 64w, bandwidth: 4w}]\n")
+    with pytest.raises(InputError, match="compared by words"):
+        optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, machine=machine)
+
+
+def test_extents_without_end_are_a_limit_and_a_million_is_none():
+    with pytest.raises(LimitError, match="pairs of tile sizes"):
+        solved(64, m=10**8, l=10**8, k=4, n=4)
+    answer = solved(65_536, m=10**6, l=10**6, k=64, n=64)
+    assert answer.bound.value <= answer.cost
+
+
+@pytest.mark.parametrize("extent", [1, 2, 3, 7, 12, 97, 100, 101, 4096])
+def test_of_every_number_of_tiles_the_smallest_is_there(extent):
+    assert smallest_tiles(extent).tolist() == sorted({-(-extent // n) for n in range(1, extent + 1)})
+
+
+@pytest.mark.parametrize("objective", ["traffic", "bottleneck", "sum"])
+def test_names_of_one_number_are_proved_alike(objective, tmp_path):
+    answer = optmap.solve(PAIR, extents={"m": 8, "l": 8, "k": 4, "n": 4}, memory="64w", objective=objective)
+    assert answer.cost == 168
+    answer.save(tmp_path / "it.json")
+    optmap.check(tmp_path / "it.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("boundaries", 5, "a list with at least one entry"),
+        ("levels", [7], "a mapping"),
+        ("cost", {"value": "many", "unit": "words"}, "value"),
+    ],
+)
+def test_an_edited_answer_is_bad_input_where_it_has_another_form(key, value, reason, tmp_path):
+    document = solved(64, m=8, l=8, k=4, n=4).to_dict()
+    (tmp_path / "it.json").write_text(json.dumps({**document, key: value}))
+    with pytest.raises(InputError, match=reason):
+        optmap.evaluate(tmp_path / "it.json")
+
+
+def test_an_edited_cost_is_found_by_evaluate_and_tiles_are_not_read_of_a_tree(tmp_path):
+    document = solved(64, m=8, l=8, k=4, n=4).to_dict()
+    (tmp_path / "it.json").write_text(json.dumps({**document, "cost": {"value": 160, "unit": "words"}}))
+    assert optmap.evaluate(tmp_path / "it.json").disagreements == ["cost: the file says 160.0, counted is 168.0"]
+    with pytest.raises(InputError, match="a mapping tree"):
+        optmap.run(tmp_path / "it.json")

@@ -16,6 +16,7 @@ from optmap.files.trees import read_tree
 from optmap.files.workloads import read_workload, workload_from
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.tree import MappingTree
+from optmap.questions.objective import Objective, objectives_on
 
 KEYS = ("schema", "workload", "machine", "mapping", "capacity_rule", "notes")
 CLAIMS = (
@@ -37,8 +38,10 @@ class SavedTree(ShownMapping):
     tree: MappingTree
     capacity: CapacityRule
     """What has to fit into caches."""
-    claims: dict[str, Any] = field(default_factory=dict)
-    """What the file says of words and room, by key."""
+    objective: Objective | None = None
+    """What the costs that it claims are of; None in a file without any."""
+    claims: dict[str, list[Any]] = field(default_factory=dict)
+    """What the file says of words, room and cost, by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +57,15 @@ class TreeEvaluation(Shown):
 
     @property
     def disagreements(self) -> list[str]:
-        """One sentence per level that does not hold what the tree keeps there, and one if a walk counts otherwise."""
-        walk = self.walk or self.count
-        rows = zip((*self.count.moved, *self.count.rooms), (*walk.moved, *walk.rooms), strict=True)
+        """Sentences: levels that are too small for what the tree keeps, a walk that counts otherwise, wrong claims."""
         return [
             *self.count.violations,
-            *(f"the closed form counts {one}, a literal walk {other}" for one, other in rows if one != other),
+            *(
+                f"{key}: the closed form counts {one}, a literal walk {other}"
+                for key, rows in _rows(self.walk or self.count).items()
+                for one, other in zip(self.counted[key], rows, strict=True)
+                if one != other
+            ),
             *(
                 f"{key}: the file says {said}, counted is {found}"
                 for key, rows in self.saved.claims.items()
@@ -69,9 +75,18 @@ class TreeEvaluation(Shown):
         ]
 
     @property
-    def counted(self) -> dict[str, list[dict[str, object]]]:
-        """Words per boundary and tensor, and what every level holds, as documents say it."""
-        return {"boundaries": boundary_documents(self.count.moved), "levels": room_documents(self.count.rooms)}
+    def counted(self) -> dict[str, list[Any]]:
+        """Words per boundary and tensor, what every level holds, and the costs that the file claims."""
+        objective, tree = self.saved.objective, self.saved.tree
+        if objective is None:
+            return _rows(self.count)
+        cost = [float(self.count.value_of(objective, tree.workload, tree.machine))]
+        return {**_rows(self.count), "cost": cost, "exact": cost}
+
+
+def _rows(count: TreeCount) -> dict[str, list[Any]]:
+    """What was counted, as documents say it."""
+    return {"boundaries": boundary_documents(count.moved), "levels": room_documents(count.rooms)}
 
 
 def is_tree(fields: Fields) -> bool:
@@ -92,12 +107,24 @@ def saved_tree_from(fields: Fields) -> SavedTree:
     said = fields.fields("workload")
     workload = read_workload(said) if fields.has("method") else workload_from(said, default_name="")
     rules = [rule.value for rule in CapacityRule]
+    machine = _machine(fields)
+    known = objectives_on(machine)
+    claims = _claims(fields)
+    named = fields.choice("objective", known, "") if "cost" in claims or "exact" in claims else ""
     return SavedTree(
         source=fields.where,
-        tree=read_tree(fields.fields("mapping"), workload, _machine(fields)),
+        tree=read_tree(fields.fields("mapping"), workload, machine),
         capacity=CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value)),
-        claims={key: fields.values[key] for key in ("boundaries", "levels") if key in fields.values},
+        objective=known.get(named),
+        claims=claims,
     )
+
+
+def _claims(fields: Fields) -> dict[str, list[Any]]:
+    """What a file says of words, room and cost, in the form in which it is counted."""
+    rows = {key: [row.values for row in fields.items(key)] for key in ("boundaries", "levels") if fields.has(key)}
+    costs = {key: [fields.fields(key).number("value")] for key in ("cost", "exact") if fields.has(key)}
+    return {**rows, **costs}
 
 
 def _machine(fields: Fields) -> Machine:

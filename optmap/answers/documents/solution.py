@@ -212,6 +212,10 @@ def solution_from(fields: Fields) -> SavedSolution:
     """
     if fields.get("schema") == SCHEMAS[SpatialCost.kind]:
         return _nest_from(fields)
+    if "tree" in fields.fields("mapping").values:
+        raise InputError(
+            f"{fields.at('mapping')} is a mapping tree; evaluate, check and show take it, this needs tiles per level"
+        )
     fields.allow(*REQUIRED, *OPTIONAL)
     _check_schema(fields)
     workload, machine = _problem(fields)

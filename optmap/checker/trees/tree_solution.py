@@ -30,7 +30,7 @@ from ..core.shapes import (
 )
 from ..core.status import check_status
 from ..core.tools import need, plain, spelled
-from ..core.units import element_bits, words_of
+from ..core.units import element_bits, plain_words, words_of
 from .stated_tree import StatedTree, nodes_shape
 from .tree_counts import CountedTree, count_tree
 
@@ -42,7 +42,7 @@ TREE_SOLUTION = record(
     word_bits=positive,
     machine=MACHINE,
     method=text,
-    objective=word("traffic", "loads"),
+    objective=word("traffic", "loads", "bottleneck", "sum"),
     tiles=word("any"),
     capacity_rule=word("tile"),
     status=STATUS,
@@ -62,7 +62,8 @@ TREE_SOLUTION = record(
     notes=many(text),
     digest=text,
 )
-SIDES = {"traffic": "loads and stores", "loads": "loads"}
+ALIKE = ("bottleneck", "sum")
+"""Of one boundary with a word per cycle these are its traffic."""
 
 
 def check_tree_solution(doc: dict[str, Any]) -> Report:
@@ -78,6 +79,8 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
     need(
         prod(level["fanout"] for level in machine["levels"]) == machine["cores"], "cores is not the product of fanouts"
     )
+    words = doc["objective"] not in ALIKE or plain_words(machine["levels"])
+    need(words, f"objective {doc['objective']} is in words on one level with a bandwidth of one word only")
     kinds = {level["name"]: level["kind"] for level in machine["levels"] if level["inclusive"]}
     copies = [level for level, kind in kinds.items() if kind == "cache" or doc["bound"] is not None]
     counted = count_tree(StatedTree(chain, names, copies, doc["mapping"]["tree"]))
@@ -88,12 +91,13 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
     for key in ("cost", "exact"):
         need(doc[key]["value"] == cost, f"{key} must be {cost} words")
     check_status(doc, Fraction(cost))
+    side = "loads" if doc["objective"] == "loads" else "loads and stores"
     verified = [
         *chain_lines(chain),
         *level_lines(machine, chain),
         held_line(doc),
         spelled(
-            f"cost {cost:,} words, the {SIDES[doc['objective']]} between {names[-1]} and all inside it, counted again "
+            f"cost {cost:,} words, the {side} between {names[-1]} and all inside it, counted again "
             "like every row of boundaries"
         ),
         check_gap(doc, chain, counted, names, cost),
@@ -161,7 +165,7 @@ def crossing(counted: CountedTree, names: list[str], q: int, objective: str) -> 
     """Words between levels up to number q and those outside them."""
     inside = set(names[: q + 1])
     rows = [words for (inner, outer, _), words in counted.moved.items() if inner in inside and outer not in inside]
-    return sum(loads + (stores if objective == "traffic" else 0) for loads, stores in rows)
+    return sum(loads + (0 if objective == "loads" else stores) for loads, stores in rows)
 
 
 def check_gap(doc: Any, chain: StatedChain, counted: CountedTree, names: list[str], cost: int) -> str:
@@ -201,7 +205,7 @@ def proved_words(doc: Any, chain: StatedChain, entry: Any, q: int) -> int:
     need(same, f"{where} is about another workload")
     memory = fast_words(doc["machine"]["levels"], q, chain.word_bits)
     need(cert["memory_words"] == memory, f"{where} is for another capacity")
-    words: int = claims["total_words" if doc["objective"] == "traffic" else "loads_words"]
+    words: int = claims["loads_words" if doc["objective"] == "loads" else "total_words"]
     need(entry["instances"] == 1 and entry["words"] == words, f"{where} is {words} words, of one instance")
     need(cert["method"] == doc["bound"]["method"], f"{where} is by another method")
     return words

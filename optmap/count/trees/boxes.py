@@ -258,14 +258,18 @@ class _Boxes:
             dim: whose.
             every: whether all places of the steps are wanted, and not only the first, which is largest.
         """
+        ends = {end for keep in path.keeps if dim in keep.of for end in (keep.of[dim].start, keep.of[dim].stop)}
+        cuts = list(pairwise(sorted({0, self.extents[dim], *ends})))
         found: list[tuple[Interval, ...]] = [((0, self.extents[dim]),)]
         for loop in path.loops(path.leaf.address)[0]:
             if loop.dim == dim:
-                found = [
+                inside = [
                     (*before, (start, min(start + loop.tile, before[-1][1])))
                     for before in found
                     for start in (range(*before[-1], loop.tile) if every else before[-1][:1])
                 ]
+                kinds = {tuple(_common(each, cuts) for each in place): place for place in reversed(inside)}
+                found = list(kinds.values())
         return found
 
 
@@ -317,6 +321,12 @@ def _steps(step: Step, tile: int) -> Counter[Step]:
     found[tile, (0, tile)] += full
     found[tile, (0, 0)] += trips - len(special) - full
     return +found
+
+
+def _common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:
+    """The iterations that an interval has in common with each of others."""
+    first, beyond = interval
+    return tuple(max(0, min(beyond, end) - max(first, start)) for start, end in others)
 
 
 def _size(sides: Iterable[Interval]) -> int:

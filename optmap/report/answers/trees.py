@@ -108,7 +108,8 @@ def evaluation_document(evaluation: TreeEvaluation) -> dict[str, object]:
         "schema": "optmap.tree-evaluation/1",
         "mapping": tree_document(evaluation.saved.tree),
         "counted": "walk" if evaluation.count.walked else "closed form",
-        **evaluation.counted,
+        "boundaries": evaluation.counted["boundaries"],
+        "levels": evaluation.counted["levels"],
         "violations": list(evaluation.count.violations),
     }
 

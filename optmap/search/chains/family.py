@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +81,8 @@ class Unfused:
 
 def smallest_tiles(extent: int) -> Ints:
     """Of every number of tiles the smallest tile, in increasing order."""
-    tiles = np.arange(1, extent + 1, dtype=np.int64)
-    numbers = -(-extent // tiles)
+    few = np.arange(1, isqrt(extent) + 2, dtype=np.int64)
+    numbers = np.concatenate([few, -(-extent // few)])  # of tiles: few, or as many as tiles of a small size are
     return np.unique(-(-extent // numbers))
 
 

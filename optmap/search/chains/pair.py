@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from optmap.base.errors import InputError
+from optmap.base.texts import several
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, Workload
 
@@ -79,8 +80,8 @@ def pair_of(workload: Workload) -> ProductPair:
     statements = workload.statements
     if len(statements) != 2:
         raise InputError(
-            f"{workload.title} has {len(statements)} statements; fused mappings are looked for of two products, "
-            "one of which reads what the other makes: solve two neighbours, or leave out functions done in place"
+            f"{workload.title} has {several(len(statements), 'statement')}; fused mappings are looked for of two "
+            "products, one of which reads what the other makes: solve two neighbours, or leave out functions in place"
         )
     one, other = statements
     for each in statements:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from optmap.base.errors import InfeasibleError, InputError
+from math import isqrt, prod
+
+from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.base.texts import several
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
@@ -16,6 +18,8 @@ from optmap.workloads.workload import Workload
 
 MOST_WORDS = 2**60
 """Of what a mapping might move, so that 64-bit numbers hold every sum."""
+MOST_TILES = 2**22
+"""Pairs of tile sizes that are looked at at once, some hundred bytes each."""
 
 
 def fused(question: Question) -> Found:
@@ -25,10 +29,18 @@ def fused(question: Question) -> Found:
         question: of a pair of products and a machine of one level.
 
     Raises:
-        InputError: for a chain that is no pair of products, or numbers beyond 64 bits.
+        InputError: for a chain that is no pair of products, numbers beyond 64 bits, or an objective that is not in
+            words.
+        LimitError: for more tile sizes than are looked at.
         InfeasibleError: if no member fits.
     """
     workload, level = question.workload, question.machine.levels[0]
+    unit = question.objective.unit(question.machine)
+    if unit != "words":
+        raise InputError(
+            f"fused mappings are compared by words, and the objective {question.objective.name} of "
+            f"{question.machine.name} is in {unit}; use --memory, or a bandwidth of one word per cycle"
+        )
     pair = pair_of(workload)
     _check_size(workload, pair)
     memory = level.most_words(workload.word_bits) // level.buffering
@@ -71,6 +83,12 @@ def _check_size(workload: Workload, pair: ProductPair) -> None:
     operations = pair.times * rows.extent * columns.extent * (pair.depth + pair.width)
     if 8 * operations * max(heaviest, pair.shared.words) > MOST_WORDS:
         raise InputError(f"{workload.title} has {operations:,} operations; fused mappings are counted in 64 bits")
+    extents = sorted((rows.extent, columns.extent, pair.depth, pair.width))[-2:]
+    if prod(2 * isqrt(extent) + 2 for extent in extents) > MOST_TILES:
+        raise LimitError(
+            f"{workload.title} has dims of {extents[1]:,} and {extents[0]:,} iterations, more pairs of tile sizes than "
+            f"are looked at ({MOST_TILES:,})"
+        )
 
 
 def _least_room(pair: ProductPair) -> int:
