@@ -128,10 +128,16 @@ def test_a_bandwidth_that_is_not_a_word_per_cycle_is_refused(tmp_path):
         optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, machine=machine)
 
 
-def test_extents_without_end_are_a_limit_and_a_million_is_none():
+def test_extents_without_end_are_a_limit_and_tens_of_thousands_are_none():
     with pytest.raises(LimitError, match="pairs of tile sizes"):
         solved(64, m=10**8, l=10**8, k=4, n=4)
-    answer = solved(65_536, m=10**6, l=10**6, k=64, n=64)
+    answer = solved(65_536, m=32_768, l=32_768, k=64, n=64)
+    assert answer.bound.value <= answer.cost
+
+
+def test_where_the_time_is_over_the_best_so_far_is_not_called_proved():
+    answer = optmap.solve(PAIR, extents={"m": 64, "l": 64, "k": 16, "n": 16}, memory="512w", time_limit=1e-6)
+    assert (answer.proved, answer.stop.cut_short) == (False, True)
     assert answer.bound.value <= answer.cost
 
 

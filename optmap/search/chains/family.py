@@ -27,6 +27,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.clock import NO_LIMIT, Clock
 from optmap.search.chains.pair import PairOperand, ProductPair, Side
 
 Ints = NDArray[np.int64]
@@ -86,19 +87,19 @@ def smallest_tiles(extent: int) -> Ints:
     return np.unique(-(-extent // numbers))
 
 
-def best_fused(pair: ProductPair, memory: int) -> Fused | None:
+def best_fused(pair: ProductPair, memory: int, clock: Clock = NO_LIMIT) -> Fused | None:
     """The fused mapping that moves the fewest words; None if none fits.
 
     Args:
         pair: two products.
         memory: words that fit.
+        clock: when it is late, the best so far is taken.
     """
-    found = [
-        member
-        for outer in (0, 1)
-        for stays in product((False, True), repeat=4)
-        for member in _fused(pair, memory, outer, stays)
-    ]
+    found: list[Fused] = []
+    for outer, *stays in product((0, 1), *[(False, True)] * 4):
+        if clock.late and found:
+            break
+        found += _fused(pair, memory, outer, tuple(map(bool, stays)))
     return min(found, key=lambda each: each.words, default=None)
 
 
