@@ -71,7 +71,9 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
     problem = workload_of(workload, values["extents"], values["semantics"], values["padding"])
     target, objective = machine_of(values["machine"], values["memory"]), values["objective"]
     known = objectives_on(target)
-    method = default_method(target, objective) if values["method"] is None else values["method"]
+    method = values["method"]
+    if method is None:
+        method = default_method(target, objective, chain=len(problem.statements) > 1)
     choose("method", method, METHODS)
     if objective is not None:
         choose("objective", objective, known)

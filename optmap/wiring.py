@@ -310,6 +310,20 @@ def _sensitivity() -> Presentation:
     )
 
 
+@PRESENTATIONS.add("answer/tree")
+def _tree_answer() -> Presentation:
+    from optmap.answers.documents import solution
+    from optmap.report.answers import trees
+    from optmap.report.pictures import tree_plots
+
+    return Presentation(
+        table=trees.answer_table,
+        document=solution.solution_document,
+        nest=trees.answer_nest,
+        pictures={"tree": tree_plots.plot_answer},
+    )
+
+
 @PRESENTATIONS.add("answer/tiles")
 def _tiles_answer() -> Presentation:
     from optmap.answers.documents import solution

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from emitted import find_processor
+
 from optmap.machines.core import Core
 from optmap.machines.machine import Level, LevelKind, Machine
 from optmap.workloads.amounts import Bandwidth, Capacity
@@ -58,3 +60,9 @@ NEON = _host(
 )
 """Two cores with vectors of 4 floats."""
 HOSTS = {"avx512": AVX512, "avx2": AVX2, "neon": NEON}
+
+
+def usable_host() -> Machine:
+    """The one whose code the processor at hand can run."""
+    processor = find_processor()
+    return AVX512 if "avx512f" in processor else AVX2 if "avx2" in processor else NEON

@@ -49,6 +49,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "sweep_kill": ("5", "7", "tccg/ab-ac-cb"),
     "tap_classes_attack": ("200", "7"),
     "timed_attack": ("300", "7"),
+    "tree_mutants": ("20000", "7"),
     "two_roads": (),
     "visits_attack": ("200", "7"),
     "width_attack": ("--cases", "2000", "--seed", "7"),

@@ -34,10 +34,10 @@ FAMILIES = (
 DIMS = "bcdehklmnpry"
 
 
-def random_workload(rng: random.Random) -> Workload:
+def random_workload(rng: random.Random, largest: int = 4) -> Workload:
     """A chain with small extents; windows read what is written."""
     text = rng.choice(FAMILIES)
-    sizes = {d: rng.randint(1, 4) for d in DIMS}
+    sizes = {d: rng.randint(1, largest) for d in DIMS}
     sizes["r"], sizes["p"] = rng.randint(1, 3), rng.randint(1, 3)
     if "h+r" in text:
         sizes["y"] = (2 if "2*h" in text else 1) * (sizes["h"] - 1) + sizes["r"]
@@ -49,7 +49,7 @@ def random_workload(rng: random.Random) -> Workload:
     try:
         return parse_workload(text, named, bytes=widths, semantics=semantics, outputs=outputs)
     except InputError:  # a strided window that leaves gaps, or padding alone
-        return random_workload(rng)
+        return random_workload(rng, largest)
 
 
 def _letters(text: str) -> set[str]:
@@ -70,11 +70,17 @@ def random_machine(rng: random.Random) -> Machine:
     return Machine(name="roomy", levels=levels)
 
 
-def random_tree(rng: random.Random) -> MappingTree:
-    """A tree that is valid by itself, some with pinned parts and boxes."""
+def random_tree(rng: random.Random, *, largest: int = 4, shared: bool = False) -> MappingTree:
+    """A tree that is valid by itself, some with pinned parts and boxes.
+
+    Args:
+        rng: whose numbers are used.
+        largest: extent of most dims.
+        shared: whether all loops are over dims of every statement below and there are no boxes.
+    """
     while True:
-        workload, machine = random_workload(rng), random_machine(rng)
-        nodes = _skeleton(rng, workload, [s.name for s in workload.statements], True)
+        workload, machine = random_workload(rng, largest), random_machine(rng)
+        nodes = _skeleton(rng, workload, [s.name for s in workload.statements], boxes=not shared, shared=shared)
         stored = workload.stored_as
         for tensor in dict.fromkeys(stored.values()):
             levels = [level.name for level in machine.levels]
@@ -88,9 +94,10 @@ def random_tree(rng: random.Random) -> MappingTree:
             continue
 
 
-def _skeleton(rng: random.Random, workload: Workload, names: list[str], boxes: bool) -> list[dict]:
+def _skeleton(rng: random.Random, workload: Workload, names: list[str], *, boxes: bool, shared: bool) -> list[dict]:
     """Loops, sequences, boxes and leaves of some statements."""
-    dims = sorted({d for name in names for d in workload.statement(name).dims})
+    each = [set(workload.statement(name).dims) for name in names]
+    dims = sorted(set.intersection(*each) if shared else set.union(*each))
     nodes: list[dict] = []
     for _ in range(rng.choice((0, 0, 1, 1, 2, 3) if len(names) > 1 else (0, 1, 2, 3, 4))):
         dim = rng.choice(dims)
@@ -100,13 +107,16 @@ def _skeleton(rng: random.Random, workload: Workload, names: list[str], boxes: b
         groups = [names[:cut], names[cut:]] if rng.random() < 0.6 else [[name] for name in names]
         if rng.random() < 0.03:
             groups.reverse()
-        return [*nodes, {"sequence": [_skeleton(rng, workload, group, boxes) for group in groups]}]
+        return [*nodes, {"sequence": [_skeleton(rng, workload, group, boxes=boxes, shared=shared) for group in groups]}]
     wide = [d for d in dims if workload.extents[d] > 1]
     if boxes and wide and rng.random() < 0.15:
         dim = rng.choice(wide)
         size = workload.extents[dim]
         cut = rng.randint(1, size - 1)
-        branches = [[{"box": {dim: each}}, *_skeleton(rng, workload, names, False)] for each in ([0, cut], [cut, size])]
+        parts = ([0, cut], [cut, size])
+        branches = [
+            [{"box": {dim: part}}, *_skeleton(rng, workload, names, boxes=False, shared=shared)] for part in parts
+        ]
         return [*nodes, {"sequence": branches}]
     return [*nodes, {"compute": names[0]}]
 

@@ -339,6 +339,8 @@ class Constraints:
 
     def broken(self, mapping: Mapping) -> tuple[tuple[Constraint, LevelMapping], ...]:
         """Those that a mapping does not meet, each with its level."""
+        if not self:
+            return ()  # of a tree, which has no levels, nothing is demanded
         levels = {level.level: level for level in mapping.levels}
         return tuple((item, levels[item.level]) for item in self.items if not item.admits(levels[item.level]))
 

@@ -16,6 +16,7 @@ from optmap.count.meshes.count import NEST_EXACT, count_nest
 from optmap.count.meshes.wires import wire_notes
 from optmap.count.timing import Prediction
 from optmap.count.timing.floor import Running, floor_cycles
+from optmap.count.trees import count_tree
 from optmap.machines.fabric import Fabric
 from optmap.mappings.demanded import as_demanded
 from optmap.mappings.levels import Mapping
@@ -53,8 +54,8 @@ class _Form:
 
     count: Callable[[Question, Found], tuple[MappingCount, MappingCount]]
     """As methods compare mappings, and exactly."""
-    tiles: Callable[[Question, Found], Mapping]
-    """It as tiles."""
+    tiles: Callable[[Question, Found], Any]
+    """It as tiles, or as the tree that it is."""
     check: Callable[[Question, Found], None]
     """Raises what is not as it was asked for."""
     notes: Callable[[Question, Found], tuple[str, ...]]
@@ -107,7 +108,17 @@ NEST = _Form(
 )
 
 
+def _tree_count(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
+    count: MappingCount = count_tree(found.tree, rule=question.capacity)
+    return count, count
+
+
+TREE = _Form(count=_tree_count, tiles=lambda question, found: found.tree, check=lambda *_: None, notes=lambda *_: ())
+
+
 def _form(question: Question) -> _Form:
+    if not question.workload.is_product:
+        return TREE
     return NEST if question.machine.meshed else TILES
 
 

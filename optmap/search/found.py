@@ -12,6 +12,7 @@ from optmap.kernels.code_options import CodeOptions
 from optmap.mappings.held import Held
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import Nest
+from optmap.mappings.tree import MappingTree
 from optmap.search.curve import Improvement
 from optmap.search.relaxation import Relaxation
 from optmap.solvers.status import PointKind
@@ -30,8 +31,8 @@ PERFECT = "perfect factors of every dim, with every loop order, spatial split an
 class Found(Concise):
     """What a method hands in: a mapping, and what it knows about it. Only the mapping is needed."""
 
-    mapping: Mapping | Nest
-    """As tiles, or, where there are meshes, as loops of memories."""
+    mapping: Mapping | Nest | MappingTree
+    """As tiles, or, where there are meshes, as loops of memories; of a chain of statements as a tree."""
     held: Held | None = None
     """Of one level: how long every tensor is kept; None where the loop order alone decides."""
     claimed: Fraction | float | None = None
@@ -93,3 +94,14 @@ class Found(Concise):
         if isinstance(self.mapping, Mapping):
             return self.mapping
         raise CheckError("the mapping was handed in as a nest; on this machine it is tiles")
+
+    @property
+    def tree(self) -> MappingTree:
+        """The mapping of a chain of statements.
+
+        Raises:
+            CheckError: if it was handed in for one statement.
+        """
+        if isinstance(self.mapping, MappingTree):
+            return self.mapping
+        raise CheckError("the mapping was handed in for one statement; of a chain it is a tree")

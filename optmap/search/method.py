@@ -140,6 +140,10 @@ def refuse(question: Question, method: Method) -> Route:
     machine = question.machine
     objective = method.objective(question.objective.name, machine)
     route = method.route(objective, machine)
+    if not route.chains:
+        _ = question.workload.only  # or it says what it is instead
+    elif question.workload.is_product:
+        raise InputError(f"method {method.name} is for chains of statements; leave out --method for one statement")
     if route.fits is not None:
         route.fits(question.workload)
     first = next(each for each in method.routes if each.meshes is route.meshes)
@@ -159,6 +163,8 @@ def refuse(question: Question, method: Method) -> Route:
 
 def _refuse_hopeless(question: Question) -> None:
     """Refuse what no mapping of the machine can meet."""
+    if not question.workload.is_product:
+        return  # a method of chains says what it needs
     if question.machine.meshed:
         from optmap.search.accelerators.hopeless import refuse_hopeless
 

@@ -53,6 +53,12 @@ def _artifact_fits(workload: Workload) -> object:
     return roles_of(workload)
 
 
+def _fused(question: Question) -> Found:
+    from optmap.search.chains.solve import fused
+
+    return fused(question)
+
+
 def _greedy(question: Question) -> Found:
     from optmap.search.papers.gemmini import solve_greedy
 
@@ -280,12 +286,27 @@ TIMED = Method(
     ),
 )
 
+FUSED = Method(
+    name="fused",
+    description="chains of two products in one memory: every fused and unfused tree of a family, the best one proved",
+    routes=(
+        Route(
+            solve=_fused,
+            objectives=("traffic",),
+            most_levels=1,
+            capacity=TILE_ONLY,
+            tiles=(TileRule.ANY,),
+            chains=True,
+        ),
+    ),
+)
+
 METHODS.update(
     {
         each.name: each
         for each in (
             *(MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA),
-            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE, BAYESIAN, TIMED),
+            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE, BAYESIAN, TIMED, FUSED),
         )
     }
 )
@@ -293,13 +314,16 @@ LIBRARY = tuple(METHODS)
 """Names of the methods that every process knows; others were registered in this one."""
 
 
-def default_method(machine: Machine, objective: str | None = None) -> str:
+def default_method(machine: Machine, objective: str | None = None, *, chain: bool = False) -> str:
     """The method that is taken where none is asked for.
 
     Args:
         machine: of what kind it is decides.
         objective: that is asked for; None for the method's own.
+        chain: whether there are several statements.
     """
+    if chain and FUSED.minimises(machine):
+        return FUSED.name
     if machine.meshed:
         return EXACT.name
     return TIMED.name if objective == PREDICTED_TIME.name else MOPT.name

@@ -26,7 +26,7 @@ NO_MEANING = "{flag} {value} has no meaning on the accelerator {machine}: "
 
 def names(value: Any, name: str, _where: str) -> tuple[str, ...] | None:
     """Names, of one or several with commas between."""
-    return names_of(value, name)
+    return names_of(value, f"{name} (--{name})")
 
 
 def _progress(value: Any, _name: str, _where: str) -> Any:

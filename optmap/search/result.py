@@ -15,7 +15,6 @@ from optmap.machines.fabric import Fabric
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.constraints import Constraints
 from optmap.mappings.held import Held
-from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import Nest
 from optmap.questions.objective import Objective
 from optmap.questions.options import Merit, TileRule
@@ -110,8 +109,8 @@ class Solved(ShownMapping):
     question: Question
     found: Found
     """The mapping as it was found or read, and what is known of it."""
-    mapping: Mapping
-    """As tiles, loop orders and splits, inner level first."""
+    mapping: Any
+    """As tiles, loop orders and splits, inner level first (`Mapping`); of a chain of statements as a `MappingTree`."""
 
     @property
     def workload(self) -> Workload:

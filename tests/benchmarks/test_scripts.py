@@ -49,6 +49,7 @@ SMALLEST = {
     "tap_classes_attack": ["2", "1"],
     "timed_attack": ["6", "1"],
     "time_limits": ["--limits", "1", "--only", "solve row memory 8192w method iooub"],
+    "tree_mutants": ["20", "1"],
     "two_roads": ["--layers", "resnet18/R3", "--semantics", "assign", "--capacity", "tile"],
     "visits_attack": ["1", "1"],
     "width_attack": ["--cases", "5"],

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from host_machines import HOSTS
+from host_machines import usable_host
 
 from optmap.report.library.showing import machine_yaml
 
@@ -26,7 +26,7 @@ PRODUCT = (
 @pytest.fixture
 def host(tmp_path: Path) -> tuple[str, str]:
     file = tmp_path / "host.yaml"
-    file.write_text(machine_yaml(HOSTS["avx512"]))
+    file.write_text(machine_yaml(usable_host()))
     return "--machine", str(file)
 
 

@@ -191,6 +191,8 @@ def test_every_method_in_the_list_solves(optmap, tmp_path: Path) -> None:
         where = ("--machine", "eyeriss") if METHODS[row["name"]].suits(library.machine("eyeriss")) else where
         where = ("--machine", host) if row["name"] == "timed" else where
         layer = (statement, "--extents", few if row["name"] in tiny else usual)
+        if METHODS[row["name"]].routes[0].chains:
+            layer = ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "--extents", "m=8,l=8,k=4,n=4")
         args = ("solve", *layer, *where, "--method", row["name"], "--time-limit", "600", "--json")
         document = optmap(*args).document()
         assert document["method"] == row["name"]

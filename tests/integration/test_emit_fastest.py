@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from broken_code import broken
-from host_machines import AVX512
+from host_machines import usable_host
 
 import optmap as toolkit
 from optmap.base.errors import CheckError, InputError
@@ -20,6 +20,7 @@ from optmap.files.machines import machine_document
 from optmap.native import emit_code
 from optmap.native.run import layer as layers
 
+HOST = usable_host()
 MATMUL = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=40,j=30,k=20")
 QUICK = ("--seconds", "0.01", "--candidates", "3", "--time-limit", "1")
 NETWORK = """
@@ -40,7 +41,7 @@ def folder_of_builds(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("fastest")
-    (place / "host.yaml").write_text(to_json({**machine_document(AVX512)}))
+    (place / "host.yaml").write_text(to_json({**machine_document(HOST)}))
     (place / "net.yaml").write_text(NETWORK)
     return place
 
@@ -78,7 +79,7 @@ def test_which_one_is_fastest_is_what_the_clock_says(monkeypatch: pytest.MonkeyP
     real = layers.timings
     monkeypatch.setattr(layers, "timings", timed)
     code = toolkit.emit(
-        MATMUL[0], extents=MATMUL[2], machine=AVX512, fastest=True, candidates=3, seconds=0.01, time_limit=1
+        MATMUL[0], extents=MATMUL[2], machine=HOST, fastest=True, candidates=3, seconds=0.01, time_limit=1
     )
     assert code.source == seen[0][1] != seen[0][0]
     assert code.ran is not None
@@ -88,7 +89,7 @@ def test_which_one_is_fastest_is_what_the_clock_says(monkeypatch: pytest.MonkeyP
 def test_wrong_code_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "emit_code", lambda *given: broken(emit_code(*given)))
     with pytest.raises(CheckError, match=r"1 wrong of all 1,200 outputs"):
-        toolkit.emit(MATMUL[0], extents=MATMUL[2], machine=AVX512, fastest=True, candidates=1, seconds=0.01)
+        toolkit.emit(MATMUL[0], extents=MATMUL[2], machine=HOST, fastest=True, candidates=1, seconds=0.01)
 
 
 def test_a_document_of_run_is_its_fastest_code(optmap, folder: Path) -> None:
@@ -110,7 +111,7 @@ def test_a_document_of_run_is_its_fastest_code(optmap, folder: Path) -> None:
     assert code["workload"] == layer["workload"]
     assert code["machine"] == document["machine"]
     assert code["measured"]["gflops"] == layer["gflops"]
-    assert toolkit.emit(folder / "run.json", machine=AVX512).source == code["source"]
+    assert toolkit.emit(folder / "run.json", machine=HOST).source == code["source"]
 
 
 def test_one_of_several_workloads_is_named(optmap, folder: Path) -> None:
@@ -160,7 +161,7 @@ def test_a_document_of_bench_is_its_fastest_code(optmap, folder: Path) -> None:
     ],
 )
 def test_documents_that_say_too_little_are_refused(folder: Path, tmp_path: Path, change: Change, words: str) -> None:
-    run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=AVX512, candidates=1, seconds=0.01, time_limit=1)
+    run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=HOST, candidates=1, seconds=0.01, time_limit=1)
     document = json.loads(json.dumps(run.to_dict()))
     change(document)
     path = tmp_path / "run.json"
@@ -170,7 +171,7 @@ def test_documents_that_say_too_little_are_refused(folder: Path, tmp_path: Path,
 
 
 def test_the_fastest_layer_of_equal_ones_with_the_threads_that_are_asked_for(tmp_path: Path) -> None:
-    run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=AVX512, candidates=1, seconds=0.01, time_limit=1)
+    run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=HOST, candidates=1, seconds=0.01, time_limit=1)
     document = json.loads(json.dumps(run.to_dict()))
     (layer,) = document["layers"]
     document["layers"] = [
@@ -194,10 +195,10 @@ def test_choices_are_those_of_the_document(optmap, folder: Path, tmp_path: Path)
 
 
 def test_code_for_another_machine_is_not_said_to_have_been_timed(tmp_path: Path) -> None:
-    run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=AVX512, candidates=1, seconds=0.01, time_limit=1)
+    run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=HOST, candidates=1, seconds=0.01, time_limit=1)
     path = tmp_path / "run.json"
     path.write_text(json.dumps(run.to_dict()))
-    own, other = toolkit.emit(path, machine=AVX512), toolkit.emit(path, machine=replace(AVX512, name="bare", core=None))
+    own, other = toolkit.emit(path, machine=HOST), toolkit.emit(path, machine=replace(HOST, name="bare", core=None))
     assert own.ran is not None
     assert other.source != own.source
     assert other.ran is None

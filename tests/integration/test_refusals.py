@@ -45,7 +45,7 @@ def test_pictures_are_refused_before_anything_is_computed(
         raise AssertionError("computed first")
 
     monkeypatch.setattr(comparing, "compare", computed)
-    monkeypatch.setattr("optmap.verbs.beyond.algorithms", computed)
+    monkeypatch.setattr(comparing, "algorithms", computed)
     for command, words in (("compare", MATMUL), ("algorithms", CONV)):
         found = run(command, *words, "--memory", "64w", "--plot", str(tmp_path / name))
         assert found.exit_code == 2

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-from host_machines import HOSTS
+from host_machines import usable_host
 
 import optmap
 from optmap.base.errors import CheckError, InputError, SolverUnavailableError
@@ -24,7 +24,7 @@ from optmap.report.pictures.bench_plot import plot_bench
 from optmap.search import order_of
 from optmap.workloads.builders import conv2d, matmul
 
-MACHINE = HOSTS["avx512"]
+MACHINE = usable_host()
 LAYERS = (
     conv2d(c=8, h=6, w=6, r=3, s=3, k=16, name="small/dense"),
     conv2d(c=16, h=6, w=6, r=3, s=3, depthwise=True, name="small/depthwise"),

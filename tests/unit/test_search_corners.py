@@ -47,7 +47,8 @@ def touched_once(result: Answer) -> bool:
         (method, tiles)
         for method in (name for name, each in METHODS.items() if any(not route.meshes for route in each.routes))
         for tiles in ("any", "divisors")
-        if method not in ("mopt-artifact", "timed")  # the second is not for machines without a core
+        if method
+        not in ("mopt-artifact", "timed", "fused")  # the second is for machines with a core, the last for chains
         and (method, tiles) not in (("mopt-algorithm1", "divisors"), ("tiling-lp", "divisors"))
     ],
 )

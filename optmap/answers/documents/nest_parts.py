@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from optmap.answers.documents.amounts import amount
+from optmap.answers.documents.relaxed import relaxed_parts
 from optmap.answers.documents.rows import boundary_documents
 from optmap.base.texts import exact_text, plain
 from optmap.count.meshes.results import MemoryCost, SpatialCost
@@ -34,6 +35,7 @@ def nest_counts(cost: SpatialCost) -> dict[str, object]:
 def nest_parts(answer: NestAnswer) -> dict[str, object]:
     """What counting it found, and what else is said of an answer."""
     return {
+        **relaxed_parts(answer),
         "counting": answer.counting.name,
         **nest_counts(answer.count),
         "search": _search(answer),

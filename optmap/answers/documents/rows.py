@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from optmap.count.results import BoundaryTraffic, LevelCost
 from optmap.count.tally import Moved
+from optmap.count.trees import LevelRoom
+from optmap.search.floors import BoundaryCertificate
 
 
 def boundary_documents(boundaries: Iterable[BoundaryTraffic | Moved]) -> list[dict[str, object]]:
@@ -34,4 +36,30 @@ def level_documents(levels: Iterable[LevelCost]) -> list[dict[str, object]]:
             **({} if level.kept is None else {"kept": {"tile": level.kept.tile, "passing": level.kept.passing}}),
         }
         for level in levels
+    ]
+
+
+def certificate_documents(certificates: Iterable[BoundaryCertificate]) -> list[dict[str, object]]:
+    """The proofs of lower bounds per boundary, of one memory each."""
+    return [
+        {
+            "between": list(proof.between),
+            "instances": proof.instances,
+            "words": proof.words,
+            "certificate": proof.certificate,
+        }
+        for proof in certificates
+    ]
+
+
+def room_documents(rooms: Iterable[LevelRoom]) -> list[dict[str, object]]:
+    """What every level, or part of one, holds at most."""
+    return [
+        {
+            "level": room.level,
+            **({} if room.part == room.level else {"partition": room.part}),
+            "occupancy_words": room.occupancy_words,
+            "capacity_words": room.capacity_words,
+        }
+        for room in rooms
     ]

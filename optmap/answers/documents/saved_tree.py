@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any, ClassVar
 
+from optmap.answers.documents.rows import boundary_documents, room_documents
 from optmap.base.shown import Shown, ShownMapping
 from optmap.count.trees import TreeCount, count_tree, walk_tree
 from optmap.files.fields import Fields
 from optmap.files.inputs import machine_of
 from optmap.files.machines import machine_from
 from optmap.files.trees import read_tree
-from optmap.files.workloads import workload_from
+from optmap.files.workloads import read_workload, workload_from
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.tree import MappingTree
 
 KEYS = ("schema", "workload", "machine", "mapping", "capacity_rule", "notes")
+CLAIMS = (
+    *("method", "objective", "tiles", "status", "boundaries", "levels", "statements", "word_bits", "integer_bound"),
+    *("certificates", "cost", "exact", "bound", "gap", "seed", "versions", "seconds", "digest"),
+)
+"""Keys of an answer of `solve`: what is counted is compared, and `check` proves the rest."""
 SCHEMA = "optmap.tree/1"
 
 
@@ -30,6 +37,8 @@ class SavedTree(ShownMapping):
     tree: MappingTree
     capacity: CapacityRule
     """What has to fit into caches."""
+    claims: dict[str, Any] = field(default_factory=dict)
+    """What the file says of words and room, by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +60,18 @@ class TreeEvaluation(Shown):
         return [
             *self.count.violations,
             *(f"the closed form counts {one}, a literal walk {other}" for one, other in rows if one != other),
+            *(
+                f"{key}: the file says {said}, counted is {found}"
+                for key, rows in self.saved.claims.items()
+                for said, found in zip_longest(rows, self.counted[key])
+                if said != found
+            ),
         ]
+
+    @property
+    def counted(self) -> dict[str, list[dict[str, object]]]:
+        """Words per boundary and tensor, and what every level holds, as documents say it."""
+        return {"boundaries": boundary_documents(self.count.moved), "levels": room_documents(self.count.rooms)}
 
 
 def is_tree(fields: Fields) -> bool:
@@ -68,13 +88,15 @@ def saved_tree_from(fields: Fields) -> SavedTree:
     Raises:
         InputError: naming file and field; a `TreeError` for a tree that means nothing.
     """
-    fields.allow(*KEYS)
-    workload = workload_from(fields.fields("workload"), default_name="")
+    fields.allow(*KEYS, *CLAIMS)
+    said = fields.fields("workload")
+    workload = read_workload(said) if fields.has("method") else workload_from(said, default_name="")
     rules = [rule.value for rule in CapacityRule]
     return SavedTree(
         source=fields.where,
         tree=read_tree(fields.fields("mapping"), workload, _machine(fields)),
         capacity=CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value)),
+        claims={key: fields.values[key] for key in ("boundaries", "levels") if key in fields.values},
     )
 
 

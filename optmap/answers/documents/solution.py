@@ -15,6 +15,7 @@ from optmap.answers.documents.amounts import amount, finite
 from optmap.answers.documents.nest_parts import nest_parts, nest_times
 from optmap.answers.documents.said_constraints import said_constraints
 from optmap.answers.documents.tile_parts import tile_parts
+from optmap.answers.documents.tree_parts import tree_parts
 from optmap.base.errors import InputError
 from optmap.base.shown import PRESENTATIONS, Presentation
 from optmap.base.writing import to_json, write_text
@@ -23,12 +24,13 @@ from optmap.count.meshes.count import NEST_EXACT
 from optmap.count.meshes.results import SpatialCost
 from optmap.count.policies import nest_policies, nest_policy
 from optmap.count.results import CostReport
+from optmap.count.trees import TreeCount
 from optmap.files.codes import options_from
 from optmap.files.fields import Fields, located
 from optmap.files.held import read_held
 from optmap.files.inputs import products_of
 from optmap.files.machines import machine_document, machine_from
-from optmap.files.mappings import mapping_document, read_mapping
+from optmap.files.mappings import read_mapping
 from optmap.files.reading import read_json
 from optmap.files.workloads import read_workload, workload_document
 from optmap.kernels.code_options import CodeOptions
@@ -45,11 +47,16 @@ from optmap.search.question import Question
 from optmap.search.result import Answer, Solved
 from optmap.workloads.workload import Workload
 
-SCHEMAS = {CostReport.kind: "optmap.solution/2", SpatialCost.kind: "optmap.accelerator-solution/1"}
+SCHEMAS = {
+    CostReport.kind: "optmap.solution/2",
+    SpatialCost.kind: "optmap.accelerator-solution/1",
+    TreeCount.kind: "optmap.solution/2",
+}
 """Per kind of count name and version of the document."""
 PARTS: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {
     CostReport.kind: tile_parts,
     SpatialCost.kind: nest_parts,
+    TreeCount.kind: tree_parts,
 }
 """Per kind of count what is said beside what all documents say."""
 TIMES: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {SpatialCost.kind: nest_times}
@@ -159,12 +166,9 @@ def solution_document(answer: Answer[Any, Any]) -> dict[str, object]:
             "within": finite(answer.within),
             "space": answer.space,
         },
-        "mapping": mapping_document(answer.mapping),
         **PARTS[kind](answer),
         "cost": amount(answer.cost, unit),
         "exact": amount(answer.exact, unit),
-        "relaxation": _relaxation(answer),
-        "integer_gap": finite(answer.integer_gap),
         "bound": None if bound is None else {**amount(bound.value, unit), "method": bound.method},
         "gap": finite(answer.gap),
         "seed": answer.seed,
@@ -177,24 +181,6 @@ def solution_document(answer: Answer[Any, Any]) -> dict[str, object]:
     # The time it took is no claim: the same answer has the same digest.
     times = TIMES[kind](answer) if kind in TIMES else {}
     return {**document, **times, "seconds": answer.seconds, "digest": digest(document)}
-
-
-def _relaxation(answer: Answer[Any, Any]) -> dict[str, object]:
-    relaxation = answer.relaxation
-    solved = {
-        "method": relaxation.method,
-        "classes": [list(permutation) for permutation in relaxation.classes],
-        "tiles": [dict(tile) for tile in relaxation.tiles],
-        "cross_check": finite(relaxation.cross_check),
-    }
-    return {
-        "value": finite(relaxation.value),
-        "unit": answer.cost_unit,
-        "proved": relaxation.proved,
-        "formulation": relaxation.formulation,
-        "tolerance": relaxation.tolerance,
-        **(solved if relaxation.method else {}),
-    }
 
 
 def write_solution(answer: Answer[Any, Any], path: Path) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from optmap.answers.documents.amounts import finite
-from optmap.answers.documents.rows import boundary_documents, level_documents
+from optmap.answers.documents.relaxed import relaxed_parts
+from optmap.answers.documents.rows import boundary_documents, certificate_documents, level_documents
 from optmap.count.results import BoundaryTraffic, CostReport
 from optmap.files.codes import options_document
 from optmap.kernels.code_options import CodeOptions
@@ -32,23 +33,15 @@ def tile_counts(count: CostReport, boundaries: Iterable[BoundaryTraffic]) -> dic
 
 def tile_parts(answer: TileAnswer) -> dict[str, object]:
     """What counting it found, and what else is said of an answer."""
-    certificates = [
-        {
-            "between": list(proof.between),
-            "instances": proof.instances,
-            "words": proof.words,
-            "certificate": proof.certificate,
-        }
-        for proof in answer.certificates
-    ]
     return {
+        **relaxed_parts(answer),
         **tile_counts(answer.count, answer.boundaries),
         "word_bits": answer.workload.word_bits,
         "capacity_rule": str(answer.capacity),
         "integer_bound": {"value": finite(answer.integer_bound), "unit": answer.cost_unit},
         "held": None if answer.held is None else answer.held.document(),
         **({} if answer.prediction is None else {"prediction": _prediction(answer.prediction, answer.options)}),
-        "certificates": certificates,
+        "certificates": certificate_documents(answer.certificates),
     }
 
 

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from optmap.answers.proofs.beside import with_bound
+from optmap.answers.proofs.chains import with_chain_floor
 from optmap.answers.proofs.floor import with_floor
 from optmap.base.clock import Clock
 from optmap.count.meshes.results import SpatialCost
 from optmap.count.results import CostReport
+from optmap.count.trees import TreeCount
 from optmap.search.result import Answer
 
 FLOORS: dict[str, Callable[[Answer[Any, Any], Clock], Answer[Any, Any]]] = {
     CostReport.kind: with_bound,
     SpatialCost.kind: with_floor,
+    TreeCount.kind: with_chain_floor,
 }
 """Per kind of count what puts the floor beside an answer."""
 

@@ -44,10 +44,10 @@ def check_machine(machine: Any) -> list[str]:
     return names
 
 
-def fast_words(levels: Any, q: int, work: StatedWork) -> int:
+def fast_words(levels: Any, q: int, word_bits: int) -> int:
     """Words on the fast side of the boundary outside level q: its own if it is inclusive, else all inside."""
-    own = words_of(levels[q], work.word_bits)
-    return own if q == 0 or levels[q]["inclusive"] else own + levels[q]["fanout"] * fast_words(levels, q - 1, work)
+    own = words_of(levels[q], word_bits)
+    return own if q == 0 or levels[q]["inclusive"] else own + levels[q]["fanout"] * fast_words(levels, q - 1, word_bits)
 
 
 def proved_words(cert: Any, instances: int, *, loads: bool) -> int:
@@ -75,7 +75,10 @@ def check_entry(doc: Any, work: StatedWork, entry: Any, q: int, instances: int, 
     theirs = cert["workload"]
     same = all(theirs[key] == doc["workload"][key] for key in ("expression", "extents", "semantics"))
     need(same and element_bits(theirs["bytes"]) == work.bits, f"{where} is about another workload")
-    need(cert["memory_words"] == fast_words(doc["machine"]["levels"], q, work), f"{where} is for another capacity")
+    need(
+        cert["memory_words"] == fast_words(doc["machine"]["levels"], q, work.word_bits),
+        f"{where} is for another capacity",
+    )
     words = proved_words(cert, instances, loads=loads)
     need(entry["instances"] == instances and entry["words"] == words, f"{where} is {words} words")
     need(cert["method"] == doc["bound"]["method"], f"{where} is by another method")

@@ -75,19 +75,27 @@ def check_counts(counts: Any, chain: StatedChain) -> dict[str, int]:
     return words
 
 
-def _verified(doc: Any, chain: StatedChain) -> list[str]:
-    sizes, claims = set(chain.bytes.values()), doc["claims"]
+def chain_lines(chain: StatedChain) -> list[str]:
+    """The statements with everything that claims about them depend on."""
+    sizes = set(chain.bytes.values())
     elements = (
         f"{sizes.pop():,}-byte elements" if len(sizes) == 1 else f"elements of {listed(chain.bytes.items())} bytes"
     )
-    first = "created" if chain.assign else "loaded"
+    semantics, first = ("assign", "created") if chain.assign else ("accumulate", "loaded")
     return [
         spelled(
-            f"for {'; '.join(each.text for each in chain.said)} ({doc['workload']['semantics']}: words of outputs are "
+            f"for {'; '.join(each.text for each in chain.said)} ({semantics}: words of outputs are "
             f"{first} at their first touch, others that are written are created; outputs: "
             f"{', '.join(t for t in chain.names if t in chain.outputs)}),"
         ),
         spelled(f"extents {listed(chain.extents.items())}, {elements}, words of {chain.word_bits / 8:,.10g} bytes:"),
+    ]
+
+
+def _verified(doc: Any, chain: StatedChain) -> list[str]:
+    claims = doc["claims"]
+    return [
+        *chain_lines(chain),
         f"with {doc['memory_words']:,} words of fast memory that start empty, every schedule that does each operation "
         "once, after those that make what it reads,",
         f"loads at least {claims['loads_words']:,} words (compulsory: {claims['compulsory_loads_words']:,})",

@@ -41,6 +41,8 @@ class Said:
     conditions: tuple[str, ...]
     whole: str
     """Dim of a row function that needs whole rows; empty if there is none."""
+    rows: bool
+    """Whether there is a row function at all."""
 
     @property
     def name(self) -> str:
@@ -73,7 +75,8 @@ def read_chain_statement(text: str) -> Said:
     need(bool(reader.read), f"{text!r} reads no tensor")
     plain = sign in ("=", "+=") and not conditions and right == " * ".join(reader.read)
     accesses = tuple((name, tuple(axes)) for name, axes in map(read_access, (left, *reader.read)))
-    return Said(text, sign, accesses, plain, conditions, reader.whole)
+    rows = any(token in ROWS for token in tokens)
+    return Said(text, sign, accesses, plain, conditions, reader.whole, rows)
 
 
 class _ExpressionReader:

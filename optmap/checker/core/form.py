@@ -129,15 +129,16 @@ RELAXATION = record(
     classes=many(many(name)),
     tiles=many(table(number)),
 )
-SAID = record(
-    name=text,
-    expression=name,
-    extents=EXTENTS,
-    bytes=either(dict, BYTES, rate),
-    semantics=SEMANTICS,
-    padding=word("stored", "implicit"),
-    count=positive,
-)
+WORK: dict[str, Shape] = {
+    "name": text,
+    "expression": name,
+    "extents": EXTENTS,
+    "bytes": either(dict, BYTES, rate),
+    "semantics": SEMANTICS,
+    "padding": word("stored", "implicit"),
+    "count": positive,
+}
+SAID = record(**WORK)
 PROCESSOR: dict[str, Shape] = {
     "name": name,
     "memory": name,
@@ -158,6 +159,8 @@ OF_DIM = table(record(first=count, step=positive, size=positive))
 PIECE = record(of=OF_DIM, tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))
 PIECES: dict[str, Shape] = {"of": OF_DIM, "pieces": many(PIECE, 1)}
 PROOF = record(between=BETWEEN, instances=positive, words=count, certificate=anything)
+STATUS = record(stop=text, point=text, proved=flag, within=maybe(number), space=text)
+MOVED = record(between=BETWEEN, tensor=name, loads_words=count, stores_words=count)
 SOLVED: dict[str, Shape] = {
     "schema": word("optmap.solution/2"),
     "workload": SAID,
@@ -167,9 +170,9 @@ SOLVED: dict[str, Shape] = {
     "objective": word("bottleneck", "sum", "traffic", "loads", "time"),
     "tiles": word("any", "divisors"),
     "capacity_rule": word("tile", "safe"),
-    "status": record(stop=text, point=text, proved=flag, within=maybe(number), space=text),
+    "status": STATUS,
     "mapping": record(levels=many(MAPPED, 1)),
-    "boundaries": many(record(between=BETWEEN, tensor=name, loads_words=count, stores_words=count), 1),
+    "boundaries": many(MOVED, 1),
     "levels": many(records(COUNTED, COUNTED | {"kept": KEPT}), 1),
     "bottleneck": name,
     "cost": AMOUNT,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
 
 from optmap.base.texts import several
+from optmap.count.results import BoundaryTraffic
 from optmap.count.tally import Moved
+from optmap.machines.machine import Machine
+from optmap.questions.objective import Objective
+from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,9 @@ class LevelRoom:
 class TreeCount:
     """Words that a mapping tree moves and the room that it takes."""
 
+    kind: ClassVar[str] = "tree"
+    fractions: ClassVar[bool] = False
+
     moved: tuple[Moved, ...]
     """Per pair of levels (the level of a Keep, inner first, and the one that it is fetched from) and tensor, over all
     instances. Pairs of the tree that move nothing are there with zeros."""
@@ -40,6 +50,38 @@ class TreeCount:
     """Per bounded level, inner first, and partition."""
     walked: bool
     """Whether a literal walk counted it; else a closed form."""
+
+    @property
+    def boundaries(self) -> tuple[BoundaryTraffic, ...]:
+        """Words per pair of levels and tensor."""
+        return tuple(
+            BoundaryTraffic(
+                between=row.between, tensor=row.tensor, loads_words=row.loads_words, stores_words=row.stores_words
+            )
+            for row in self.moved
+        )
+
+    @property
+    def levels(self) -> tuple[LevelRoom, ...]:
+        """What every level holds."""
+        return self.rooms
+
+    @property
+    def bottleneck(self) -> str:
+        """The level behind the boundary that most words cross."""
+        words = Counter[str]()
+        for row in self.moved:
+            words[row.between[0]] += row.loads_words + row.stores_words
+        return max(words, key=lambda level: words[level])
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The rules of its machine that the mapping breaks: what does not fit."""
+        return self.violations
+
+    def value_of(self, objective: Objective, workload: Workload, machine: Machine) -> Fraction:
+        """An objective of the words that cross the boundaries."""
+        return objective.of(self.moved, machine, workload.word_bits)
 
     @property
     def violations(self) -> tuple[str, ...]:

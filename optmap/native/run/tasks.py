@@ -104,4 +104,5 @@ def runnable_mapping(found: Solved) -> Mapping:
             "the solution has a corner or pieces with tiles of their own (held), which code cannot have; solve with "
             "another method, such as mopt"
         )
-    return found.mapping
+    mapping: Mapping = found.mapping
+    return mapping

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from optmap.answers.documents.rows import boundary_documents
 from optmap.answers.documents.saved_tree import SCHEMA, SavedTree, TreeEvaluation
+from optmap.base.texts import number
+from optmap.count.trees import TreeCount
 from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
 from optmap.files.trees import tree_document
@@ -14,6 +16,7 @@ from optmap.mappings.forms import levels_of
 from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split
 from optmap.mappings.tree import MappingTree
 from optmap.report.tables import grid, machine_line, pairs, workload_lines
+from optmap.search.result import Answer
 from optmap.workloads.workload import Workload
 
 INDENT = "  "
@@ -105,37 +108,53 @@ def evaluation_document(evaluation: TreeEvaluation) -> dict[str, object]:
         "schema": "optmap.tree-evaluation/1",
         "mapping": tree_document(evaluation.saved.tree),
         "counted": "walk" if evaluation.count.walked else "closed form",
-        "boundaries": boundary_documents(evaluation.count.moved),
-        "levels": [
-            {
-                "level": room.level,
-                **({} if room.part == room.level else {"partition": room.part}),
-                "occupancy_words": room.occupancy_words,
-                "capacity_words": room.capacity_words,
-            }
-            for room in evaluation.count.rooms
-        ],
+        **evaluation.counted,
         "violations": list(evaluation.count.violations),
     }
 
 
 def evaluation_table(evaluation: TreeEvaluation) -> str:
     """What a tree moves and holds, for people."""
-    count = evaluation.count
+    also = "" if evaluation.walk is None else " and by a literal walk"
+    return "\n\n".join([tree_table(evaluation.saved), *_count_tables(evaluation.count, also)])
+
+
+def _count_tables(count: TreeCount, also: str = "") -> Iterator[str]:
+    """Words moved, and room taken."""
     counted = "by a literal walk" if count.walked else "in closed form"
-    if evaluation.walk is not None:
-        counted += " and by a literal walk"
     moved = [(" - ".join(r.between), r.tensor, f"{r.loads_words:,}", f"{r.stores_words:,}") for r in count.moved]
     rooms = [
         (r.part, f"{r.occupancy_words:,}", f"{r.capacity_words:,}", "no" if r.short_words else "yes")
         for r in count.rooms
     ]
-    return "\n\n".join(
+    header = ("between", "tensor", "loads (words)", "stores (words)")
+    yield f"Words moved over all instances, counted {counted}{also}\n" + grid(header, "<<>>", moved)
+    header = ("level", "occupancy (words)", "capacity (words)", "fits")
+    yield "Most that one instance of a level holds\n" + grid(header, "<>>>", rooms)
+
+
+def answer_nest(answer: Answer[Any, Any]) -> str:
+    """The loops of the mapping that was found for a chain."""
+    return tree_text(answer.mapping)
+
+
+def answer_table(answer: Answer[Any, Any]) -> str:
+    """The whole answer of `solve` to a chain, for people."""
+    unit, bound = answer.cost_unit, answer.bound
+    head = pairs(
         [
-            tree_table(evaluation.saved),
-            f"Words moved over all instances, counted {counted}\n"
-            + grid(("between", "tensor", "loads (words)", "stores (words)"), "<<>>", moved),
-            "Most that one instance of a level holds\n"
-            + grid(("level", "occupancy (words)", "capacity (words)", "fits"), "<>>>", rooms),
+            *workload_lines(answer.workload),
+            ("machine", machine_line(answer.machine)),
+            ("method", f"{answer.method}, objective {answer.objective}"),
+            ("status", f"{answer.stop.value}, the best of its space" if answer.proved else answer.stop.value),
+            ("space", answer.space),
         ]
     )
+    rows = [("cost", f"{number(answer.cost)} {unit}")]
+    if bound is not None:
+        rows.append(("bound", f"{number(bound.value)} {unit} ({bound.method}; of the whole chain, any schedule)"))
+    if answer.gap is not None:
+        rows.append(("gap", f"{100 * float(answer.gap):.3f} % of cost above the bound"))
+    notes = [f"note: {note}" for note in answer.notes]
+    parts = [head, tree_text(answer.mapping), *_count_tables(answer.count)]
+    return "\n\n".join([*parts, pairs([*rows, ("time", f"{answer.seconds:.3f} s")]), *notes])

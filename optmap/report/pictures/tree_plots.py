@@ -12,6 +12,7 @@ from optmap.mappings.tree import MappingTree
 from optmap.report.answers.trees import ranges_text, tree_lines
 from optmap.report.pictures.axes import new_axes, styled
 from optmap.report.pictures.plots import PALETTE, tidy_bars
+from optmap.search.result import Answer
 
 WIDTH, ROW = 9.0, 0.25
 """Of the figure, and of a line, in inches."""
@@ -25,13 +26,23 @@ Bar = tuple[Keep, int, int]
 
 
 def plot_tree(saved: SavedTree, axes: Any = None) -> Any:
+    """The loops of a tree of a file, see `plot_loops`."""
+    return plot_loops(saved.tree, axes)
+
+
+def plot_answer(answer: Answer[Any, Any], axes: Any = None) -> Any:
+    """The loops of the mapping that was found for a chain, see `plot_loops`."""
+    return plot_loops(answer.mapping, axes)
+
+
+def plot_loops(tree: MappingTree, axes: Any = None) -> Any:
     """The loops of a tree, and beside them from where to where every level keeps a tensor.
 
     Levels stand side by side, the outermost on the left; in each a bar per tensor runs along the loops inside which it
     is kept. Parts that are pinned (`of`) are hatched.
 
     Args:
-        saved: the tree.
+        tree: the mapping.
         axes: matplotlib axes to draw into; new ones are made if absent.
 
     Returns:
@@ -40,7 +51,6 @@ def plot_tree(saved: SavedTree, axes: Any = None) -> Any:
     Raises:
         InputError: if matplotlib is not installed.
     """
-    tree = saved.tree
     lines = list(tree_lines(tree))
     bars = list(_bars(tree.nodes, 0))
     colors = tensor_colors(tree)
@@ -50,7 +60,7 @@ def plot_tree(saved: SavedTree, axes: Any = None) -> Any:
         axes.set_xlim(0, 1)
         axes.set_ylim(len(lines) + 0.3, -2.2)
         axes.axis("off")
-        axes.set_title(fill(_title(saved), TITLE), loc="left")
+        axes.set_title(fill(_title(tree), TITLE), loc="left")
         for row, line in enumerate(lines):
             axes.text(0, row + 0.5, line, va="center", family="monospace", fontsize=8)
         width = (1 - LOOPS) / max(1, len(columns))
@@ -112,8 +122,8 @@ def tensor_colors(tree: MappingTree) -> dict[str, str]:
     return {name: COLORS[place % len(COLORS)] for place, name in enumerate(names)}
 
 
-def _title(saved: SavedTree) -> str:
-    return f"{saved.tree.workload.title} on {saved.tree.machine.name}"
+def _title(tree: MappingTree) -> str:
+    return f"{tree.workload.title} on {tree.machine.name}"
 
 
 def plot_evaluated(evaluation: TreeEvaluation, axes: Any = None) -> Any:
@@ -159,7 +169,7 @@ def plot_words(evaluation: TreeEvaluation, axes: Any = None) -> Any:
         axes.set_ylim(len(pairs) - 0.5, -0.5)
         axes.set_xlim(0, 1.15 * max(1, *ends.values()))
         axes.set_xlabel("loads and stores (words)")
-        axes.set_title(fill(_title(evaluation.saved), TITLE), loc="left")
+        axes.set_title(fill(_title(evaluation.saved.tree), TITLE), loc="left")
         tidy_bars(axes)
         axes.grid(visible=False, axis="y")
         if named:

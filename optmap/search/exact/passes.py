@@ -133,7 +133,8 @@ class _Pass:
             chosen = self._below(quick)
             self.tally.evaluations += len(quick)
             if self.beam is not None and len(chosen) > WIDTH * self.beam:
-                chosen = chosen[np.argpartition(quick[chosen], WIDTH * self.beam)[: WIDTH * self.beam]]
+                # of equal bounds the first ones, on every processor
+                chosen = chosen[np.argsort(quick[chosen], kind="stable")[: WIDTH * self.beam]]
             for start in range(0, len(chosen), ROWS):
                 if self.clock.late:
                     self.tally.discarded = min(self.tally.discarded, float(quick[chosen[start:]].min()))

@@ -158,7 +158,8 @@ class _TreeSearch:
             self._dive(max(lows))
         self._push((None,) * self.depth, max(lows), solved=True)
         bound = self._branch()
-        self.points.sort(key=lambda p: p.value)
+        # of equal ones the first that was found, whatever the processor makes of their last digits
+        self.points.sort(key=lambda p: _rounded(p.value))
         if not self.points and self.clock.late:
             self.points.append(self._smallest())
         if not self.points:

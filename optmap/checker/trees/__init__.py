@@ -1,0 +1,1 @@
+"""Solutions of chains of statements: mapping trees, counted in closed form."""

@@ -1,0 +1,201 @@
+"""A mapping tree as a document says it: loops, keeps, sequences and leaves, refused where it means nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from ..chains.chain import StatedChain, dims_of
+from ..core.shapes import Shape, count, many, name, positive, records, row, table
+from ..core.tools import RefusedError, need
+
+Address = tuple[int, ...]
+"""Of a node: its number in the outermost list; behind a sequence the number of the branch and that in its list."""
+Pin = dict[str, tuple[int, int]]
+"""Per dim the first iteration and the one beyond the last."""
+
+
+def nodes_shape(value: Any, where: str) -> None:
+    """A list of nodes, outermost first."""
+    many(_node, 1)(value, where)
+
+
+def _node(value: Any, where: str) -> None:
+    for key in ("box", "axis"):
+        need(type(value) is not dict or key not in value, f"not counted: {where} has the key {key}")
+    FORM(value, where)
+
+
+KEEP: dict[str, Shape] = {"keep": name, "tensors": many(name)}
+FORM = records(
+    {"loop": name, "tile": positive},
+    KEEP,
+    KEEP | {"of": table(row(count, positive), 1)},
+    {"sequence": many(nodes_shape, 2)},
+    {"compute": name},
+)
+
+
+@dataclass(frozen=True)
+class StatedLoop:
+    """A loop of more than one trip."""
+
+    address: Address
+    dim: str
+    tile: int
+
+
+@dataclass(frozen=True)
+class Above:
+    """What is above a node on its path."""
+
+    loops: tuple[StatedLoop, ...] = ()
+    """Outermost first; those of one trip in every iteration change nothing and are left out."""
+    keeps: tuple[StatedKeep, ...] = ()
+    """Outermost first."""
+    branches: tuple[Address, ...] = ()
+    """Of the sequences, each with the number of the branch."""
+    ended: int = 0
+    """How many of the loops are above the innermost of these sequences."""
+    sizes: tuple[tuple[str, int], ...] = ()
+    """Iterations of every dim that are left at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class StatedKeep:
+    """A place where a level holds what the nodes below touch."""
+
+    address: Address
+    level: str
+    named: frozenset[str]
+    """Tensors, by the name under which they are stored."""
+    pin: tuple[tuple[str, int, int], ...]
+    """Dims with the iterations whose operations it is for; none if it is for all."""
+    above: Above
+
+
+@dataclass(frozen=True)
+class StatedLeaf:
+    """A statement with all that is above it."""
+
+    address: Address
+    statement: int
+    above: Above
+
+
+class StatedTree:
+    """A mapping tree of a chain on a machine.
+
+    Args:
+        chain: what is computed.
+        levels: names of the bounded levels, inner first, and of the outermost one.
+        copies: levels that no tensor may pass by which an inner one holds.
+        nodes: of the form of `nodes_shape`.
+
+    Raises:
+        RefusedError: for a tree that means nothing.
+    """
+
+    def __init__(self, chain: StatedChain, levels: list[str], copies: Iterable[str], nodes: Any) -> None:
+        self.chain, self.levels, self.copies = chain, levels, set(copies)
+        self.dims = [{d for access in accesses for d in dims_of(access)} for accesses in chain.accesses]
+        self.touched = [{chain.held[access["tensor"]] for access in accesses} for accesses in chain.accesses]
+        self.leaves: list[StatedLeaf] = []
+        self._read(nodes, (), Above(sizes=tuple(chain.extents.items())))
+        found = [leaf.statement for leaf in self.leaves]
+        need(len(set(found)) == len(found), "malformed: a statement has two leaves")
+        for number, statement in enumerate(chain.names):
+            need(number in found, f"not done: statement {statement} has no leaf")
+        for leaf in self.leaves:
+            self._check_keeps(leaf)
+
+    @property
+    def memory(self) -> str:
+        """Name of the outermost level."""
+        return self.levels[-1]
+
+    @property
+    def keeps(self) -> list[StatedKeep]:
+        """All of them, each once."""
+        return list(dict.fromkeys(keep for leaf in self.leaves for keep in leaf.above.keeps))
+
+    def holds(self, keep: StatedKeep) -> frozenset[str]:
+        """Tensors of which a Keep holds anything: the outermost level holds inputs and outputs anyway."""
+        if keep.level != self.memory:
+            return keep.named
+        return frozenset(t for t in keep.named if t in self.chain.names and t not in self.chain.outputs)
+
+    def is_below(self, leaf: StatedLeaf, keep: StatedKeep) -> bool:
+        """Whether a leaf is below a Keep."""
+        return keep in leaf.above.keeps
+
+    def _read(self, nodes: Any, base: Address, above: Above) -> None:
+        ends = ["compute" in node or "sequence" in node for node in nodes]
+        need(ends[-1] and not any(ends[:-1]), "malformed: a list ends with a compute or a sequence, only there")
+        below = self._statements(nodes)
+        for number, node in enumerate(nodes):
+            address = (*base, number)
+            if "loop" in node:
+                above = self._loop(node, address, above, below)
+            elif "keep" in node:
+                keep = self._keep(node, address, above, below)
+                above = replace(above, keeps=(*above.keeps, keep))
+            elif "sequence" in node:
+                for i, branch in enumerate(node["sequence"]):
+                    inside = (*above.branches, (*address, i))
+                    self._read(branch, (*address, i), replace(above, branches=inside, ended=len(above.loops)))
+            else:
+                self.leaves.append(StatedLeaf(address, self.chain.names.index(node["compute"]), above))
+
+    def _statements(self, nodes: Any) -> list[int]:
+        """Numbers of the statements in a list of nodes."""
+        last = nodes[-1]
+        if "sequence" in last:
+            return [number for branch in last["sequence"] for number in self._statements(branch)]
+        statement = last.get("compute")
+        need(statement in self.chain.names, f"malformed: compute {statement!r}, which is no statement")
+        return [self.chain.names.index(statement)]
+
+    def _loop(self, node: Any, address: Address, above: Above, below: list[int]) -> Above:
+        dim, tile = node["loop"], node["tile"]
+        need(any(dim in self.dims[n] for n in below), f"malformed: a loop over {dim}, which no statement below has")
+        extent, sizes = self.chain.extents[dim], dict(above.sizes)
+        need(tile <= extent, f"malformed: a loop over {dim} in tiles of {tile}; there are {extent} iterations")
+        if tile >= sizes[dim]:
+            return above
+        loops = (*above.loops, StatedLoop(address, dim, tile))
+        return replace(above, loops=loops, sizes=tuple((sizes | {dim: tile}).items()))
+
+    def _keep(self, node: Any, address: Address, above: Above, below: list[int]) -> StatedKeep:
+        level, tensors, of = node["keep"], node["tensors"], node.get("of", {})
+        need(level in self.levels, f"malformed: a keep at {level}, which is no level")
+        need(len(set(tensors)) == len(tensors), f"malformed: a keep at {level} names a tensor twice")
+        touched = set[str]().union(*(self.touched[n] for n in below))
+        for tensor in tensors:
+            fine = tensor in self.chain.held and self.chain.held[tensor] in touched
+            need(fine, f"malformed: a keep of {tensor} at {level}, which no statement below has")
+        for dim, (first, beyond) in of.items():
+            fine = any(dim in self.dims[n] for n in below) and first < beyond <= self.chain.extents[dim]
+            need(fine, f"malformed: a keep at {level} of {dim} from {first} to before {beyond}")
+        pin = tuple((dim, first, beyond) for dim, (first, beyond) in of.items())
+        return StatedKeep(address, level, frozenset(self.chain.held[t] for t in tensors), pin, above)
+
+    def _check_keeps(self, leaf: StatedLeaf) -> None:
+        statement = self.chain.names[leaf.statement]
+        for tensor in sorted(self.touched[leaf.statement]):
+            mine = [keep for keep in leaf.above.keeps if tensor in keep.named]
+            for outer, inner in pairwise(mine):
+                step = self.levels.index(outer.level) - self.levels.index(inner.level)
+                need(step >= 0, f"malformed: {tensor} is kept at {inner.level} inside {outer.level}")
+                twice = f"malformed: {tensor} is kept at {inner.level} twice on the path to {statement}"
+                need(step > 0 or bool(outer.pin), twice)
+            wholly = {keep.level for keep in mine if not keep.pin}
+            if self.levels[0] not in wholly:
+                raise RefusedError(f"not kept: {tensor} is not kept at {self.levels[0]} for {statement}")
+            inside = ""
+            for level in self.levels[:-1]:
+                passed = inside and level in self.copies and level not in wholly
+                need(not passed, f"malformed: {tensor} is kept at {inside} and passes {level}, which holds copies")
+                inside = level if level in wholly else inside

@@ -1,0 +1,240 @@
+"""Words that a mapping tree moves and holds, in closed form, for trees whose contents are boxes.
+
+**The trees.** Loops over time, keeps, sequences, leaves. Every subscript is a dim alone, no dim twice in an access, and
+whatever touches a tensor has the same dims at the same places; there are no conditions and no padding. Every loop of
+more than one trip is over a dim of each statement below, and if some of them pass a tensor on between branches of a
+sequence further in, over a dim of that tensor. Other trees are refused (`not counted`), where they do not mean nothing.
+A loop with one trip in every iteration restricts nothing and is not looked at.
+
+**Contents are boxes.** Loops restrict every statement below to a product of ranges, by their dims; further in these are
+gone over wholly. So in an iteration of the loops above a Keep the operations below touch of a tensor the product of the
+ranges of its dims, whichever of them touches it; along the run such boxes are equal or disjoint. A reader meets what is
+complete: loops above it and the writer are over dims of the tensor, and the writer's branch has ended. Nothing of an
+intermediate is alive beyond its iteration but what an outer Keep holds.
+
+**Pins.** A Keep that holds only operations with dims of a tensor in some range holds the part of its box in a fixed box
+P of the tensor. A Keep of the same level further in holds its own box without what is held there, which is without P
+as its box is inside the other. So every Keep has a fixed *region* of the tensor and holds what of its box is in it; the
+source of an element is the innermost Keep outside it at another level that has the element in its region.
+
+**Entries.** An element enters a Keep whenever the box with it begins. Loops of dims of the tensor (*its* loops) are all
+at the element's trips then; others may be anywhere. Between two iterations of the others, one after the other in
+time, the outermost that steps on being at depth p, another box has its time if and only if one of its loops further in
+than p has several trips in what outer loops over that dim have left at the element, since such trips come before or
+after the element's. Besides, what steps on above the sequence whose branch the Keep is in ends that branch. So the
+entries are the iterations of the others down to the depth of the innermost of its loops with several trips, or of
+that sequence. Depths depend on the element dim by dim: elements are counted by depth per dim, and these distributions
+are put together (`runs.entries`).
+
+**Loads.** Every entry is one, but where words start empty and the statement that makes them first is below the Keep: it
+touches all of the box in the first iteration with it, so the first entry of each element loads nothing; whatever enters
+later is there, and its copy in the next Keep outwards is up to date, as what is changed is stored when it leaves.
+
+**Stores.** If a statement below a Keep writes the tensor, all that leaves was changed. Of an output it is stored each
+time; of an intermediate if it is touched later. If its last toucher is below the Keep, that is so but for the last
+time; if not, this toucher is in a later branch of a sequence, loops above which are over dims of the tensor, so that
+it touches all of the box in the same iteration: it is stored each time. Where no Keep further out has an intermediate,
+it is *lost* by that, unless the Keep is above all that touch it.
+
+**Room.** While a leaf runs, the Keeps above it hold their boxes in their regions. What they hold together depends on
+the iteration dim by dim: the first is the largest where nothing is pinned, and where dims are pinned, one iteration of
+every kind is looked at (`runs.courses`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from ..chains.chain import StatedChain, dims_of
+from ..core.tools import need
+from .regions import Box, Region, both, size, whole, without
+from .runs import MOST, courses, entries
+from .stated_tree import StatedKeep, StatedLeaf, StatedTree
+
+PINS = 6
+"""Pinned parts of one tensor outside each other that are looked at."""
+Pair = tuple[str, str, str]
+"""Inner level, outer level, and the name under which a tensor is stored."""
+
+
+@dataclass(frozen=True)
+class CountedTree:
+    """What a tree moves and holds, in words."""
+
+    moved: dict[Pair, tuple[int, int]]
+    """Loads and stores of every pair between which a tensor might move."""
+    occupied: dict[str, int]
+    """The largest occupancy per bounded level."""
+
+
+def count_tree(tree: StatedTree) -> CountedTree:
+    """Count a tree of the kind that the docstring of this file describes.
+
+    Args:
+        tree: means something by itself.
+
+    Raises:
+        RefusedError: for a tree that is not of the kind (`not counted`), in which an element is read before it is
+            complete (`incomplete`), or needed later and nowhere (`lost`).
+    """
+    counts = _Counts(tree)
+    return CountedTree(counts.moved(), {level: counts.peak(level) for level in tree.levels[:-1]})
+
+
+class _Counts:
+    def __init__(self, tree: StatedTree) -> None:
+        self.tree, self.chain = tree, tree.chain
+        self.subscripts = stored_dims(self.chain)
+        self.touchers = {
+            t: [leaf for leaf in tree.leaves if t in tree.touched[leaf.statement]] for t in self.subscripts
+        }
+        self.writers = {
+            t: [leaf for leaf in leaves if self.chain.held[self.chain.names[leaf.statement]] == t]
+            for t, leaves in self.touchers.items()
+        }
+        self._check_order()
+        self._check_loops()
+
+    def moved(self) -> dict[Pair, tuple[int, int]]:
+        """Loads and stores per pair."""
+        loads, stores = Counter[Pair](), Counter[Pair]()
+        for keep in self.tree.keeps:
+            for tensor in self.tree.holds(keep):
+                weight = self.chain.weights[tensor]
+                for source, region in self._sources(keep, tensor):
+                    pair = (keep.level, source, tensor)
+                    loads[pair] += weight * self._loads(keep, tensor, region)
+                    stores[pair] += weight * self._stores(keep, tensor, region)
+        return {pair: (loads[pair], stores[pair]) for pair in loads}
+
+    def peak(self, level: str) -> int:
+        """The largest occupancy of a level."""
+        return max(self._held(level, leaf) for leaf in self.tree.leaves)
+
+    def _check_order(self) -> None:
+        """Every reader comes after its writer, and meets all of an element."""
+        leaves = {leaf.statement: leaf for leaf in self.tree.leaves}
+        for number, reader in leaves.items():
+            for access in self.chain.accesses[number][1:]:
+                made = access["tensor"]
+                if made not in self.chain.names:
+                    continue
+                writer = leaves[self.chain.names.index(made)]
+                why = f"incomplete: {self.chain.names[number]} reads {made} before it is complete"
+                need(writer.address < reader.address, f"{why}: its branch is before that of {made}")
+                for loop in set(writer.above.loops) & set(reader.above.loops):
+                    inner = loop.dim in self.tree.dims[writer.statement] and loop.dim not in dims_of(access)
+                    need(not inner, f"{why}: the loop over {loop.dim} above both leaves {made} unfinished")
+
+    def _check_loops(self) -> None:
+        for leaf in self.tree.leaves:
+            for loop in leaf.above.loops:
+                name = self.chain.names[leaf.statement]
+                fine = loop.dim in self.tree.dims[leaf.statement]
+                need(fine, f"not counted: a loop over {loop.dim} above {name}, which does not have it")
+        for keep in self.tree.keeps:
+            for dim, _, _ in keep.pin:
+                fine = all(dim in self.subscripts[tensor] for tensor in self.tree.holds(keep))
+                need(fine, f"not counted: a keep at {keep.level} of a part of {dim}, which a tensor does not have")
+
+    def _region(self, keep: StatedKeep, tensor: str) -> Region:
+        """What of a tensor a Keep is for."""
+        dims, extents = self.subscripts[tensor], self.chain.extents
+        region = _pinned(keep, dims, extents)
+        same = [o for o in keep.above.keeps if o.level == keep.level and tensor in self.tree.holds(o)]
+        need(len(same) <= PINS, f"not counted: more than {PINS} pinned parts of {tensor} outside each other")
+        for outer in same:
+            region = without(region, _pinned(outer, dims, extents))
+        return region
+
+    def _sources(self, keep: StatedKeep, tensor: str) -> list[tuple[str, Region]]:
+        """The levels from which parts of a Keep's region come."""
+        found, left = [], self._region(keep, tensor)
+        for outer in reversed(keep.above.keeps):
+            if outer.level != keep.level and tensor in self.tree.holds(outer):
+                if not outer.pin:  # what it does not have, pins of its level have
+                    found.append((outer.level, left))
+                    break
+                there = self._region(outer, tensor)
+                found.append((outer.level, both(left, there)))
+                left = without(left, there)
+        else:
+            if tensor in self.chain.outputs or tensor not in self.chain.names:
+                return [*found, (self.tree.memory, left)]
+            self._check_home(keep, tensor, left)
+        return found
+
+    def _check_home(self, keep: StatedKeep, tensor: str, region: Region) -> None:
+        """What has no other place must not be needed when it leaves."""
+        touching = self.touchers[tensor]
+        home = all(self.tree.is_below(leaf, keep) for leaf in touching)
+        made = self.tree.is_below(self.writers[tensor][0], keep)
+        stays = home and self._entries(keep, tensor, region) == size(region)
+        need(stays or not made or not size(region), f"lost: {tensor} leaves {keep.level} and has no outer home")
+
+    def _entries(self, keep: StatedKeep, tensor: str, region: Region) -> int:
+        dims, extents = self.subscripts[tensor], self.chain.extents
+        return sum(factor * entries(keep, dims, box, extents) for box, factor in region.items())
+
+    def _loads(self, keep: StatedKeep, tensor: str, region: Region) -> int:
+        made = tensor in self.chain.names and self.chain.starts_empty(tensor)
+        first = size(region) if made and self.tree.is_below(self.writers[tensor][0], keep) else 0
+        return self._entries(keep, tensor, region) - first
+
+    def _stores(self, keep: StatedKeep, tensor: str, region: Region) -> int:
+        if not any(self.tree.is_below(leaf, keep) for leaf in self.writers[tensor]):
+            return 0
+        dropped = tensor not in self.chain.outputs and self.tree.is_below(self.touchers[tensor][-1], keep)
+        return self._entries(keep, tensor, region) - (size(region) if dropped else 0)
+
+    def _held(self, level: str, leaf: StatedLeaf) -> int:
+        """The most that a level holds while a leaf runs."""
+        keeps = [keep for keep in leaf.above.keeps if keep.level == level]
+        parts = [(keep, tensor, self._region(keep, tensor)) for keep in keeps for tensor in self.tree.holds(keep)]
+        kinds = []
+        for dim, extent in self.chain.extents.items():
+            cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
+            tiles = [loop.tile for loop in leaf.above.loops if loop.dim == dim]
+            kinds.append(courses(extent, tiles, tuple(cuts)))
+        need(prod(map(len, kinds)) <= MOST, "not counted: too many kinds of iterations of pinned dims")
+        most = 0
+        for chosen in product(*kinds):
+            left = dict(zip(self.chain.extents, chosen, strict=True))
+            words = 0
+            for keep, tensor, region in parts:
+                box: Box = tuple(
+                    left[d][sum(loop.dim == d for loop in keep.above.loops)] for d in self.subscripts[tensor]
+                )
+                words += self.chain.weights[tensor] * size(both({box: 1}, region))
+            most = max(most, words)
+        return most
+
+
+def stored_dims(chain: StatedChain) -> dict[str, list[str]]:
+    """The dims of the subscripts of every tensor, by the name under which it is stored.
+
+    Raises:
+        RefusedError: for a statement with conditions or a function of rows, and where subscripts are no dims alone or
+            differ between accesses.
+    """
+    found: dict[str, list[str]] = {}
+    for number, said in enumerate(chain.said):
+        need(not said.conditions, f"not counted: {said.name} has conditions")
+        need(not said.rows, f"not counted: {said.name} is made by a function of rows")
+        for access in chain.accesses[number]:
+            tensor, dims = access["tensor"], dims_of(access)
+            plain = access["axes"] == [{"terms": [[d, 1]], "offset": 0} for d in dims]
+            need(plain and len(set(dims)) == len(dims), f"not counted: {tensor} has subscripts that are no dims alone")
+            same = found.setdefault(chain.held[tensor], dims) == dims
+            need(same, f"not counted: {tensor} is touched with other dims elsewhere")
+    return found
+
+
+def _pinned(keep: StatedKeep, dims: list[str], extents: dict[str, int]) -> Region:
+    """The part of a tensor whose operations a Keep is for."""
+    ends: dict[str, Any] = {d: (low, high) for d, low, high in keep.pin}
+    return both(whole([extents[d] for d in dims]), {tuple(ends.get(d, (0, extents[d])) for d in dims): 1})

@@ -1,0 +1,1 @@
+"""Fused mappings of chains of statements."""

@@ -1,0 +1,304 @@
+"""The mapping trees of a pair of products that are looked at, by what each needs and moves.
+
+*Fused.* Outer tiles of one side of the intermediate, inner tiles of the other, blocks of the outer tile inside:
+
+    for outer tile: for inner tile: for block: a block of the intermediate is made, then used up
+
+Each of the four operands stays (those of the outer side for an outer tile, those of the inner side for an inner tile)
+or streams through the phase that needs it: alone as a word, beside another one as a line of one and a word of the
+other. Of operands of the inner side as many of the first indices as there is room for are pinned: they stay for good.
+
+*Unfused.* The first product, then the second one, the intermediate stored and loaded in between, or kept whole. Of each
+product a tile of one of its tensors stays while the other two stream past it; of one of these indices are pinned.
+
+Words depend on tiles through their numbers only, but for what is pinned; so of every number of tiles the smallest tile
+is tried, and of blocks the largest that fits: fewer blocks move less. Exact whole numbers, as arrays over all tiles.
+
+Source: section 3 of the theory of chains: visits of an operand that stays are one per tile of the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.search.chains.pair import PairOperand, ProductPair, Side
+
+Ints = NDArray[np.int64]
+FAMILY = (
+    "fused: outer tiles, inner tiles and blocks of the intermediate, each operand staying or streaming; unfused: a "
+    "tile of each product staying, the intermediate stored or kept whole; of every number of tiles the smallest ones, "
+    "the largest blocks, and pinned what then fits"
+)
+"""The mappings among which the best is found, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fused:
+    """One fused mapping."""
+
+    outer: int
+    """Number of the side with the outer tiles."""
+    tile: int
+    block: int
+    inner: int
+    """Sizes of an outer tile, of a block of it, and of an inner tile."""
+    stays: tuple[bool, bool, bool, bool]
+    """Operands of the outer side, then of the inner side: that of the first statement first."""
+    pinned: tuple[int, int]
+    """Indices of the inner side whose words stay for good, of the operand of each statement."""
+    words: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """A product by itself."""
+
+    kept: int
+    """Of which tensor a tile stays, see `Alone.roles`."""
+    tiles: tuple[int, int]
+    """Of its two groups of dims."""
+    pinned: int
+    """Indices of the second one of which the third tensor's words stay for good."""
+    words: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfused:
+    """Both products, one after the other."""
+
+    first: Apart
+    second: Apart
+    whole: bool
+    """Whether the intermediate stays whole between them."""
+    words: int
+
+
+def smallest_tiles(extent: int) -> Ints:
+    """Of every number of tiles the smallest tile, in increasing order."""
+    tiles = np.arange(1, extent + 1, dtype=np.int64)
+    numbers = -(-extent // tiles)
+    return np.unique(-(-extent // numbers))
+
+
+def best_fused(pair: ProductPair, memory: int) -> Fused | None:
+    """The fused mapping that moves the fewest words; None if none fits.
+
+    Args:
+        pair: two products.
+        memory: words that fit.
+    """
+    found = [
+        member
+        for outer in (0, 1)
+        for stays in product((False, True), repeat=4)
+        for member in _fused(pair, memory, outer, stays)
+    ]
+    return min(found, key=lambda each: each.words, default=None)
+
+
+def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...]) -> Iterator[Fused]:
+    out, inn = pair.sides[outer], pair.sides[1 - outer]
+    tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), smallest_tiles(inn.extent)))
+    depths = (pair.depth, pair.width)
+    a = [each.words * size for each, size in zip((out.first, out.second), depths, strict=True)]
+    c = [each.words * size for each, size in zip((inn.first, inn.second), depths, strict=True)]
+    room = memory - sum(tile * a[i] * stays[i] + inner * c[i] * stays[2 + i] for i in (0, 1))
+
+    def needed(block: Ints) -> Ints:
+        """Of the intermediate, and of what streams."""
+        ends = [
+            _streams(each, stays, i, block, inner)
+            for i, each in enumerate(((out.first, inn.first), (out.second, inn.second)))
+        ]
+        return np.asarray(block * inner * pair.shared.words + np.maximum(*ends))
+
+    streaming = not (stays[2] and stays[3])
+    block = np.ones_like(tile)
+    if streaming:  # the largest block that fits, by bisection: what is needed grows with it
+        low, high = np.ones_like(tile), tile.copy()
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            fits = needed(middle) <= room
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
+        block = low
+    left = room - needed(block)
+    fits = left >= 0
+    if not fits.any():
+        return
+    tile, inner, block, left = tile[fits], inner[fits], block[fits], left[fits]
+    if streaming:  # blocks as even as they can be: as few, and smaller
+        block = -(-tile // -(-tile // block))
+    tiles, inners = -(-out.extent // tile), -(-inn.extent // inner)
+    last = out.extent - (tiles - 1) * tile
+    blocks = (tiles - 1) * -(-tile // block) + -(-last // block)
+    visits = [np.where(stays[2 + i], np.where(inners > 1, tiles, 1), blocks) for i in (0, 1)]
+    words = np.zeros_like(tile)
+    for i, (each, size) in enumerate(zip((out.first, out.second), depths, strict=True)):
+        words += out.extent * size * _moved(each, np.where(stays[i], 1, inners))
+    pins = _pinned(inn, inner, visits, c, left)
+    for number, (each, size) in enumerate(zip((inn.first, inn.second), depths, strict=True)):
+        once, other = pins[number], inn.extent - pins[number]
+        words += size * (once * _moved(each, np.ones_like(tile)) + other * _moved(each, visits[number]))
+    row = int(np.argmin(words))
+    yield Fused(
+        outer=outer,
+        tile=int(tile[row]),
+        block=int(block[row]),
+        inner=int(inner[row]),
+        stays=(stays[0], stays[1], stays[2], stays[3]),
+        pinned=(int(pins[0][row]), int(pins[1][row])),
+        words=int(words[row]) * pair.times,
+    )
+
+
+def _pinned(side: Side, tile: Ints, visits: list[Ints], costs: list[int], left: Ints) -> list[Ints]:
+    """Indices of the inner side that are pinned, per operand: of the one that moves more first.
+
+    Args:
+        side: with the operands.
+        tile: what a pinned part is made of.
+        visits: per operand, of what is not pinned.
+        costs: words of an index, per operand.
+        left: words that are free.
+    """
+    pins = [np.zeros_like(tile), np.zeros_like(tile)]
+    moves = [
+        (2 if each.updated else 1) * (many - 1) for each, many in zip((side.first, side.second), visits, strict=True)
+    ]
+    leading = np.where(moves[1] > moves[0], 1, 0)
+    for turn in (0, 1):
+        for number in (0, 1):
+            most = left // costs[number]
+            whole = np.where(most >= side.extent, side.extent, most // tile * tile)
+            mine = ((leading == number) != bool(turn)) & (moves[number] > 0)
+            pins[number] = np.where(mine, whole, pins[number])
+            left = left - np.where(mine, whole * costs[number], 0)
+    return pins
+
+
+def _moved(operand: PairOperand, visits: Ints) -> Ints:
+    return np.asarray(operand.words * (2 * visits - operand.free if operand.updated else visits))
+
+
+def _streams(
+    operands: tuple[PairOperand, PairOperand], stays: tuple[bool, ...], i: int, block: Ints, inner: Ints
+) -> Ints:
+    """What a phase needs for what streams: nothing, a word, or a line of one operand and a word of the other."""
+    outer, inward = operands
+    if stays[i] and stays[2 + i]:
+        return np.zeros_like(block)
+    if stays[i] or stays[2 + i]:
+        return np.full_like(block, inward.words if stays[i] else outer.words)
+    return np.minimum(block * outer.words + inward.words, inner * inward.words + outer.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A product by itself: three tensors over three groups of dims, two groups each."""
+
+    tensors: tuple[tuple[PairOperand, int, int], ...]
+    """With the numbers of their groups."""
+    groups: tuple[tuple[str, ...], ...]
+    """Rows, columns, and the dims that the intermediate has not."""
+    extents: tuple[int, ...]
+
+    def roles(self, kept: int) -> tuple[PairOperand, PairOperand, PairOperand, tuple[int, int, int]]:
+        """The tensor of which a tile stays, and the two that stream past it.
+
+        Args:
+            kept: number of the tensor, and 3 more if its groups change places.
+
+        Returns:
+            That tensor, the one that shares its first group, the one that shares its second one; and the numbers of
+            the groups: these two, and the third.
+        """
+        operand, first, second = self.tensors[kept % 3]
+        first, second = (second, first) if kept >= len(self.tensors) else (first, second)
+        others = {frozenset(each[1:]): each[0] for each in self.tensors}
+        third = 3 - first - second
+        return operand, others[frozenset((first, third))], others[frozenset((second, third))], (first, second, third)
+
+    def tiles(self, group: int) -> Ints:
+        """Sizes of tiles: of a group of several dims, or of none, it is whole."""
+        extent = self.extents[group]
+        return smallest_tiles(extent) if len(self.groups[group]) == 1 else np.array([extent], np.int64)
+
+
+def products_of(pair: ProductPair, *, whole: bool) -> tuple[Alone, Alone]:
+    """The two products by themselves.
+
+    Args:
+        pair: the chain.
+        whole: whether the intermediate stays whole between them, so that it moves nothing.
+    """
+    rows, columns = pair.sides
+    words = 0 if whole else pair.shared.words
+    stored = PairOperand(name=pair.shared.name, words=words, updated=True, free=1)
+    loaded = PairOperand(name=pair.shared.name, words=words, updated=False, free=0)
+
+    def product_of(
+        shared: PairOperand, row: PairOperand, column: PairOperand, dims: tuple[str, ...], extent: int
+    ) -> Alone:
+        return Alone(
+            tensors=((shared, 0, 1), (row, 0, 2), (column, 1, 2)),
+            groups=((rows.dim,), (columns.dim,), dims),
+            extents=(rows.extent, columns.extent, extent),
+        )
+
+    return (
+        product_of(stored, rows.first, columns.first, pair.summed, pair.depth),
+        product_of(loaded, rows.second, columns.second, pair.beyond, pair.width),
+    )
+
+
+def best_apart(alone: Alone, memory: int) -> Apart | None:
+    """The mapping of a product by itself that moves the fewest words; None if none fits.
+
+    Args:
+        alone: the product.
+        memory: words that fit.
+    """
+    found = [member for kept in range(6) if (member := _apart(alone, memory, kept)) is not None]
+    return min(found, key=lambda each: each.words, default=None)
+
+
+def _apart(alone: Alone, memory: int, kept: int) -> Apart | None:
+    own, near, far, (first, second, third) = alone.roles(kept)
+    one, other = (each.ravel() for each in np.meshgrid(alone.tiles(first), alone.tiles(second)))
+    lines = np.minimum(one * near.words + far.words, other * far.words + near.words)
+    left = memory - one * other * own.words - lines
+    fits = left >= 0
+    if not fits.any():
+        return None
+    one, other, left = one[fits], other[fits], left[fits]
+    length, breadth, depth = (alone.extents[group] for group in (first, second, third))
+    ones, others = -(-length // one), -(-breadth // other)
+    pinned = np.zeros_like(one)
+    if len(alone.groups[second]) == 1 and far.words:
+        most = left // (far.words * depth)
+        pinned = np.where(most >= breadth, breadth, most // other * other) * (ones > 1)
+    words = (
+        length * breadth * _moved(own, np.ones_like(one))
+        + length * depth * _moved(near, others)
+        + depth * (pinned * _moved(far, np.ones_like(one)) + (breadth - pinned) * _moved(far, ones))
+    )
+    row = int(np.argmin(words))
+    return Apart(kept=kept, tiles=(int(one[row]), int(other[row])), pinned=int(pinned[row]), words=int(words[row]))
+
+
+def best_unfused(pair: ProductPair, memory: int) -> Unfused | None:
+    """The unfused mapping that moves the fewest words; None if none fits."""
+    found = []
+    for whole in (False, True):
+        rows, columns = pair.sides
+        room = memory - (rows.extent * columns.extent * pair.shared.words if whole else 0)
+        first, second = (best_apart(alone, room) for alone in products_of(pair, whole=whole))
+        if first is not None and second is not None:
+            words = (first.words + second.words) * pair.times
+            found.append(Unfused(first=first, second=second, whole=whole, words=words))
+    return min(found, key=lambda each: each.words, default=None)

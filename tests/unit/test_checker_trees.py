@@ -1,0 +1,135 @@
+"""The checker's count of mapping trees: against cases of another implementation, and the literal walk."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+from typing import Any
+
+import pytest
+import random_trees
+from cases import cases
+from mapping_trees import REFERENCE, moved, reference_tree, reference_workload, tree_of
+from random_trees import random_tree
+
+from optmap.base.errors import InputError, TreeError
+from optmap.checker import RefusedError
+from optmap.checker.chains.chain import StatedChain
+from optmap.checker.trees.stated_tree import StatedTree, nodes_shape
+from optmap.checker.trees.tree_counts import CountedTree, count_tree
+from optmap.count.trees import walk_tree
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.workload import Workload
+
+OTHERS = ("+p", "+r", " if ", "A[n,k]", "B[n,l]")
+"""In families of trees whose contents are no boxes, or whose accesses differ."""
+FAMILIES = (
+    *(text for text in random_trees.FAMILIES if not any(part in text for part in OTHERS)),
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); R[m,l] = exp(P[m,l]); C[m,n] = R[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); R[m,l] = gelu(S[m,l]); C[m,n] = P[m,l]*D[l,n]",
+    "S[h,m,l] = A[h,m,k]*B[h,k,l]; C[h,m,n] = S[h,m,l]*D[h,l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]; G[m,b] = C[m,n]*E[n,b]",
+    "S[m] = A[m,k]*B[k]; C[m,n] = S[m]*D[n]; G[m,n] = C[m,n]*E[m]",
+)
+UNCOUNTED = "not counted: "
+
+
+def tried(workload: Workload, levels: list[str], nodes: list[Any]) -> CountedTree | str:
+    """What the checker counts of a tree as documents say it, or why it does not."""
+    try:
+        chain = StatedChain(
+            {
+                "statements": list(workload.texts),
+                "extents": workload.extents,
+                "bytes": {access.name: access.bytes for access in workload.accesses},
+                "semantics": workload.semantics.value,
+                "outputs": list(workload.outputs),
+            }
+        )
+        nodes_shape(nodes, "tree")
+        return count_tree(StatedTree(chain, levels, (), nodes))
+    except RefusedError as error:
+        return str(error)
+
+
+def judged(tree: MappingTree) -> str:
+    """Hold the checker's count against the walk; what came of it."""
+    levels = [*(level.name for level in tree.machine.levels), tree.machine.memory]
+    mine = tried(tree.workload, levels, [node.document() for node in tree.nodes])
+    if isinstance(mine, CountedTree):
+        walk = walk_tree(tree)
+        assert mine.moved == moved(walk)
+        assert mine.occupied == {room.level: room.occupancy_words for room in walk.rooms}
+        return "counted"
+    if mine.startswith(UNCOUNTED):
+        return "not counted"
+    with pytest.raises((TreeError, InputError)):
+        _ = walk_tree(tree)
+    return "refused"
+
+
+def test_reference_trees_are_counted_to_the_word() -> None:
+    found = 0
+    for case in REFERENCE["cases"]:
+        assert reference_tree(case)
+        mine = tried(reference_workload(case), [level["name"] for level in case["levels"]], case["tree"])
+        rows = {(row["level"], row["from"], row["tensor"]): (row["loads"], row["stores"]) for row in case["boundaries"]}
+        if isinstance(mine, CountedTree):
+            found += 1
+            assert (mine.moved, mine.occupied) == (rows, case["occupancy"]), case["name"]
+        else:
+            assert mine.startswith(UNCOUNTED), case["name"]
+    assert found == 18
+
+
+KINDS = {"capacity": "", "incomplete": "(incomplete|not counted): "}
+"""How the reasons begin; a document says whether what is held fits."""
+
+
+@pytest.mark.parametrize("case", REFERENCE["invalid"], ids=lambda case: str(case["name"]))
+def test_reference_trees_that_mean_nothing_are_refused(case: dict[str, Any]) -> None:
+    mine = tried(reference_workload(case), [level["name"] for level in case["levels"]], case["tree"])
+    assert re.match(KINDS.get(case["kind"], f"{case['kind']}: "), str(mine)), mine
+
+
+def _pinned_more(rng: random.Random, nodes: list[Any], workload: Workload) -> list[Any]:
+    """The same with pinned parts of more dims, and with more of them."""
+    found: list[Any] = []
+    for node in nodes:
+        if "sequence" in node:
+            found.append({"sequence": [_pinned_more(rng, branch, workload) for branch in node["sequence"]]})
+            continue
+        keeps = "tensors" in node and node["keep"] != "Memory"
+        while keeps and rng.random() < 0.4:
+            (tensor,) = node["tensors"]
+            dims = next(access.dims for access in workload.accesses if access.name == tensor)
+            ends = {d: sorted(rng.sample(range(workload.extents[d] + 1), 2)) for d in dims if rng.random() < 0.6}
+            found += [{**node, "of": ends}] if ends else []
+        found.append(node)
+    return found
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_trees_with_many_pinned_parts_are_counted_as_they_are_walked(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
+    found = []
+    for seed in range(cases(40, 900)):
+        rng = random.Random(f"pins {block} {seed}")
+        tree = random_tree(rng, largest=5, shared=True)
+        nodes = _pinned_more(rng, [node.document() for node in tree.nodes], tree.workload)
+        with contextlib.suppress(TreeError):  # a part of a part at one level, or of a level without one of its own
+            found.append(judged(tree_of(nodes, tree.workload, tree.machine)))
+    assert found.count("counted") > 10, found
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_random_trees_are_counted_as_they_are_walked(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
+    seeds = range(cases(60, 900))
+    found = [
+        judged(random_tree(random.Random(f"{block} {seed}"), largest=2 + block, shared=block > 0)) for seed in seeds
+    ]
+    assert found.count("counted") > 15, found
