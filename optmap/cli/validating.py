@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import (
-    ExtentsOption,
-    JsonOption,
-    LayoutOption,
-    MachineOption,
-    NoPrefetchOption,
-    PaddingOption,
-    PlotFolderOption,
-    path_of,
-)
+from optmap.cli.options import JsonOption, MachineOption, NoPrefetchOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.kernels.code_options import ActivationLayout
+from optmap.verbs import measuring
 
 VALIDATE_HELP = """Hold the time model against this machine, as section 9 of MOpt does.
 
@@ -49,6 +40,7 @@ def register(app: typer.Typer) -> None:
     app.command("validate", help=VALIDATE_HELP)(guarded(validate))
 
 
+@taking(measuring.ValidateOptions)
 def validate(
     *,
     workloads: Annotated[
@@ -60,16 +52,7 @@ def validate(
         ),
     ],
     machine: MachineOption = None,
-    samples: Annotated[int, typer.Option("--samples", min=1, help="Tilings per layer.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the tilings, and of the numbers computed with.")] = 0,
-    simulate: Annotated[bool, typer.Option("--simulate/--no-simulate", help="Simulate the machine's caches.")] = True,
-    rounds: Annotated[
-        int, typer.Option("--rounds", min=1, help="In which each sample is timed; two or more for crossed losses.")
-    ] = 5,
-    layout: LayoutOption = ActivationLayout.NHWC,
     no_prefetch: NoPrefetchOption = False,
-    extents: ExtentsOption = None,
-    padding: PaddingOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -78,30 +61,18 @@ def validate(
     ] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Validate and print the rankings."""
     from optmap.base.errors import InputError
     from optmap.base.writing import check_target, to_json
-    from optmap.verbs import measuring
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml, then --machine host.yaml")
     check_target(output)
     prepare_pictures(plot)
     with Progress("validating") as progress:
-        found = measuring.validate(
-            workloads,
-            machine=machine,
-            samples=samples,
-            seed=seed,
-            simulate=simulate,
-            rounds=rounds,
-            layout=layout,
-            prefetch=not no_prefetch,
-            extents=extents,
-            padding=padding,
-            progress=progress,
-        )
+        found = measuring.validate(workloads, machine=machine, prefetch=not no_prefetch, **options, progress=progress)
     if output is not None:
         found.save(output)
     draw_pictures(found, plot)
