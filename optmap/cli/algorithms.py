@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, path_of
+from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, picture_option
 from optmap.files.inputs import workload_of
 
 ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.
@@ -37,10 +37,7 @@ def algorithms(
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE[:SIZE]", help="A capacity, or a range: 4KiB:4MiB.")],
     points: Annotated[int, typer.Option("--points", min=2, help="Capacities of a range.")] = 9,
     extents: ExtentsOption = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, picture_option("Draw the comparison.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print what convolution algorithms move."""

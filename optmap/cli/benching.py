@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, path_of, taking
+from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, output_option, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
 
@@ -51,10 +51,7 @@ def bench(
         ),
     ],
     machine: MachineOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON here.", show_default=False),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the JSON here.")] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
     **options: Any,

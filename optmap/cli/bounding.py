@@ -10,7 +10,7 @@ import typer
 from optmap import api
 from optmap.base.errors import InputError
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
 
 BOUND_HELP = """Prove how few words any schedule can move.
 
@@ -45,12 +45,7 @@ def register(app: typer.Typer) -> None:
 def bound(
     *,
     workload: WorkloadArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the best certificate.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the best certificate.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:

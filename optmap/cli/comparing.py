@@ -9,7 +9,7 @@ import typer
 
 from optmap.base.clock import stopping
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import comparing
 
@@ -44,10 +44,7 @@ def register(app: typer.Typer) -> None:
 def compare(
     *,
     workload: WorkloadArgument,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, picture_option("Draw the comparison.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.options import JsonOption, output_option
 
 DETECT_HELP = """Describe the machine at hand, and write it as a machine file.
 
@@ -35,12 +35,7 @@ def register(app: typer.Typer) -> None:
 
 def detect(
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the machine file.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the machine file.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="About three seconds: fewer repetitions, and no stores.")
     ] = False,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.console import Progress, guarded, note, refuse_unused, say
-from optmap.cli.options import JsonOption, NoPrefetchOption, path_of, taking
+from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, path_of, taking
 from optmap.verbs import emitting
 
 EMIT_HELP = """Write C11 for a workload: the loops of a mapping around a microkernel.
@@ -71,17 +71,7 @@ def emit(
         ),
     ] = None,
     no_prefetch: NoPrefetchOption = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            parser=path_of,
-            help="Write the files into this folder.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the files into this folder.", metavar="DIR")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:

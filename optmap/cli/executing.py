@@ -9,7 +9,7 @@ import typer
 
 from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, NoPrefetchOption, path_of, taking
+from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, taking
 from optmap.verbs import running
 
 RUN_HELP = """Run workloads on the machine at hand: search, write C, compile, check, time.
@@ -54,12 +54,7 @@ def run(
         ),
     ],
     no_prefetch: NoPrefetchOption = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the JSON document.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:

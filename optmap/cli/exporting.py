@@ -9,7 +9,7 @@ import typer
 
 from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
 from optmap.questions.option import declared
 from optmap.verbs import modelling
 
@@ -58,12 +58,7 @@ def export(
         str,
         typer.Option("--format", metavar="lp|mps|nl|text|latex|timeloop", help="Form of the text.", show_default=False),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the text to a file.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the text to a file.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:

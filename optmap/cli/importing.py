@@ -10,7 +10,7 @@ import typer
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.options import JsonOption, output_option, path_of
 from optmap.files.kinds import expected
 from optmap.files.library import SUFFIXES
 from optmap.workloads.parser import parse_extents
@@ -55,14 +55,7 @@ def import_command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            parser=path_of,
-            help="Write a workload file (YAML); of Timeloop's files a folder.",
-            show_default=False,
-        ),
+        output_option("Write a workload file (YAML); of Timeloop's files a folder."),
     ] = None,
     dims: Annotated[
         list[str] | None,

@@ -10,10 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from optmap.base.errors import InputError
-from optmap.kernels.code_options import ActivationLayout, StoreKind
-from optmap.machines.machine import CapacityRule
 from optmap.questions.option import Opt, Option, declared
-from optmap.questions.options import TileRule
 from optmap.search.options import SolveOptions
 from optmap.workloads.workload import Padding, Semantics
 
@@ -111,6 +108,16 @@ PARSERS: dict[Any, Callable[[str], Any]] = {Path: path_of, float: time_of}
 """What reads the text of an option of a type."""
 
 
+def output_option(help: str, metavar: str = "FILE") -> Any:
+    """The option that says where an answer is written, with what becomes of it as help."""
+    return typer.Option("-o", "--output", metavar=metavar, parser=path_of, help=help, show_default=False)
+
+
+def picture_option(help: str) -> Any:
+    """The option that says where the one picture of an answer is drawn, with what is on it as help."""
+    return typer.Option("--plot", metavar="FILE", parser=path_of, help=help, show_default=False)
+
+
 SOLVE = declared(SolveOptions)
 """Options of `solve`, of which other commands have some, too."""
 WorkloadArgument = Annotated[
@@ -123,14 +130,6 @@ WorkloadArgument = Annotated[
 ]
 ExtentsOption = Annotated[str | None, _shown(SOLVE["extents"])]
 SemanticsOption = Annotated[Semantics | None, _shown(SOLVE["semantics"])]
-CodeSemanticsOption = Annotated[
-    Semantics, typer.Option("--semantics", help="Whether outputs are computed from nothing or added to.")
-]
-LayoutOption = Annotated[
-    ActivationLayout,
-    typer.Option("--layout", help="Of images: channels where the statement has them, last, or in blocks."),
-]
-StoresOption = Annotated[StoreKind, typer.Option("--stores", help="Of outputs: through the caches, or past them.")]
 NoPrefetchOption = Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")]
 PaddingOption = Annotated[Padding | None, _shown(SOLVE["padding"])]
 PlotFolderOption = Annotated[
@@ -138,9 +137,4 @@ PlotFolderOption = Annotated[
     typer.Option("--plot", metavar="DIR", parser=path_of, help="Draw the answer into this folder.", show_default=False),
 ]
 MachineOption = Annotated[str | None, _shown(SOLVE["machine"])]
-MemoryOption = Annotated[str | None, _shown(SOLVE["memory"])]
-ConstraintOption = Annotated[list[str] | None, _shown(SOLVE["constraints"])]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-CapacityOption = Annotated[CapacityRule, _shown(SOLVE["capacity"])]
-CountingOption = Annotated[str | None, _shown(SOLVE["counting"])]
-TilesOption = Annotated[TileRule, _shown(SOLVE["tiles"])]

@@ -10,7 +10,7 @@ import typer
 
 from optmap.base.errors import InputError
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.options import JsonOption, output_option, path_of
 from optmap.cli.pictures import without_screen
 
 PLOT_HELP = """Draw the curves of a sweep and name the cheapest capacities.
@@ -62,12 +62,7 @@ def plot(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", parser=path_of, help="What optmap sweep -o wrote.", show_default=False)
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="DIR", parser=path_of, help="Folder; DIR/plots if left out.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Folder; DIR/plots if left out.", metavar="DIR")] = None,
     form: Annotated[PictureFormat, typer.Option("--format", help="Form of the pictures.")] = PictureFormat.PNG,
     network: NetworkOption = None,
     target: Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.console import guarded, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import exploring
 
@@ -38,10 +38,7 @@ def sensitivity(
     *,
     workload: WorkloadArgument,
     machine: Annotated[str, typer.Option("--machine", metavar="NAME|FILE", help="An accelerator.", show_default=False)],
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the indices as bars.", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, picture_option("Draw the indices as bars.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, MachineOption, NoPrefetchOption, PlotFolderOption, path_of, taking
+from optmap.cli.options import JsonOption, MachineOption, NoPrefetchOption, PlotFolderOption, output_option, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
 
@@ -53,12 +53,7 @@ def validate(
     ],
     machine: MachineOption = None,
     no_prefetch: NoPrefetchOption = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document here.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the JSON document here.")] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
     **options: Any,
