@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, refuse_unused, say
+from optmap.cli.console import Progress, guarded, refuse_unused, say_answer
 from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, picture_option
 from optmap.files.inputs import workload_of
 
@@ -41,7 +41,7 @@ def algorithms(
     as_json: JsonOption = False,
 ) -> None:
     """Print what convolution algorithms move."""
-    from optmap.base.writing import check_picture, to_json
+    from optmap.base.writing import check_picture
     from optmap.verbs import comparing
 
     problem = workload_of(workload, extents, None)
@@ -52,4 +52,4 @@ def algorithms(
         found = comparing.algorithms(problem, memory=memory, points=points)
         if plot is not None:
             found.plot(plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

@@ -9,7 +9,7 @@ import typer
 
 from optmap import api
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
 
 BOUND_HELP = """Prove how few words any schedule can move.
@@ -59,4 +59,4 @@ def bound(
         if report.certificate is None:
             raise InputError(f"none of the methods {options['methods']} makes certificates; add best to --methods")
         write_text(output, to_json(report.certificate) + "\n")
-    say(to_json(report.to_dict()) if as_json else str(report))
+    say_answer(report, as_json=as_json)

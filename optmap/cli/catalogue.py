@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import guarded, refuse_unused, say
+from optmap.cli.console import guarded, refuse_unused, say_answer
 from optmap.cli.options import ExtentsOption, JsonOption, PaddingOption
 
 LIST_HELP = """List what has a name: workloads, machines, methods, networks, sweeps, bounds, objectives.
@@ -54,11 +54,10 @@ def list_names(
     as_json: JsonOption = False,
 ) -> None:
     """Print names."""
-    from optmap.base.writing import to_json
     from optmap.verbs import catalogue
 
     found = catalogue.list_names(kind)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
 
 
 def show(
@@ -82,7 +81,6 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print one entry."""
-    from optmap.base.writing import to_json
     from optmap.verbs import catalogue
 
     if as_yaml + nest + as_json > 1:
@@ -96,7 +94,7 @@ def show(
     entry = catalogue.show(name, extents=extents, padding=padding, outputs=outputs)
     if as_yaml and not entry.yaml:
         raise InputError(f"{name}: --yaml is for workloads, machines, networks and sweeps")
-    say(entry.yaml if as_yaml else to_json(entry.to_dict()) if as_json else str(entry))
+    say_answer(entry, as_json=as_json, text=entry.yaml if as_yaml else None)
 
 
 def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
@@ -105,7 +103,6 @@ def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
     Raises:
         InputError: if the file holds no mapping and a loop nest is asked for, or YAML is.
     """
-    from optmap.base.writing import to_json
     from optmap.verbs import catalogue
 
     found = catalogue.load(path)
@@ -113,4 +110,4 @@ def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
         raise InputError(f"{path}: --yaml is for workloads, machines, networks and sweeps")
     if nest and not hasattr(found, "loop_nest"):
         raise InputError(f"{path}: --nest needs a solution file, such as solve writes with -o")
-    say(found.loop_nest() if nest else to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json, text=found.loop_nest() if nest else None)

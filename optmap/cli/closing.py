@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import ExtentsOption, JsonOption, PlotFolderOption, SemanticsOption, WorkloadArgument
 from optmap.files.inputs import workload_of
 
@@ -74,7 +74,6 @@ def closed_form(
     as_json: JsonOption = False,
 ) -> None:
     """Print the closed form by regimes of a workload."""
-    from optmap.base.writing import to_json
     from optmap.cli.pictures import draw_pictures, prepare_pictures
     from optmap.verbs import deriving
 
@@ -85,9 +84,5 @@ def closed_form(
     with Progress("deriving the closed form"):
         found = deriving.regimes(problem, memory=memory, vary=vary, over=over)
         draw_pictures(found, plot)
-    if as_json:
-        say(to_json(found.to_dict()))
-    elif text is ClosedFormText.TEXT:
-        say(str(found))
-    else:
-        say(found.to_dict()[text.value].rstrip("\n"))
+    written = None if text is ClosedFormText.TEXT else found.to_dict()[text.value]
+    say_answer(found, as_json=as_json, text=written)

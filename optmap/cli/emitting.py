@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, note, refuse_unused, say
+from optmap.cli.console import Progress, guarded, note, refuse_unused, say, say_document
 from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, path_of, taking
 from optmap.verbs import emitting
 
@@ -76,7 +76,7 @@ def emit(
     **options: Any,
 ) -> None:
     """Print or write code."""
-    from optmap.base.writing import made_folder, to_json
+    from optmap.base.writing import made_folder
     from optmap.native.run.saved import is_document
 
     if mapping is not None or is_document(workload):
@@ -90,7 +90,7 @@ def emit(
         code = emitting.emit(workload, mapping=mapping, prefetch=prefetch, **options, progress=progress)
     written = () if output is None else code.write(output)
     if as_json:
-        say(to_json(code.to_dict()))
+        say_document(code.to_dict())
     elif output is None:
         say(code.source.rstrip())
         if code.ran is not None:

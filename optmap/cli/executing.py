@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, taking
 from optmap.verbs import running
 
@@ -59,13 +59,13 @@ def run(
     **options: Any,
 ) -> None:
     """Print how fast workloads run, and whether they are right."""
-    from optmap.base.writing import check_target, to_json
+    from optmap.base.writing import check_target
 
     check_target(output)
     with Progress("running") as progress:
         found = running.run(*workloads, prefetch=not no_prefetch, **options, progress=progress)
     if output is not None:
         found.save(output)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if found.wrong:
         raise CheckError("\n".join(found.wrong))

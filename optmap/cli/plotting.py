@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, output_option, path_of
 from optmap.cli.pictures import without_screen
 
@@ -77,7 +77,6 @@ def plot(
     as_json: JsonOption = False,
 ) -> None:
     """Write pictures of a sweep and print the sizing table."""
-    from optmap.base.writing import to_json
     from optmap.verbs import sweeping
 
     metrics = tuple(part.strip() for part in pareto.split(","))
@@ -95,4 +94,4 @@ def plot(
             pareto=metrics,
             progress=progress,
         )
-    say(to_json(drawn.to_dict()) if as_json else str(drawn))
+    say_answer(drawn, as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.sweeps.options import EngineName, RaceOptions
@@ -61,7 +61,6 @@ def race(
 ) -> int:
     """Race methods and print who came how close, and when."""
     from optmap.base.errors import InputError
-    from optmap.base.writing import to_json
     from optmap.sweeps import races
 
     if machine is None:
@@ -74,7 +73,7 @@ def race(
     if options["directory"] is not None:
         found.save(options["directory"] / "race.json")
     draw_pictures(found, plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if found.interrupted:
         complain("interrupted; searches that had begun have the best found until then")
         return LIMIT_REACHED

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import guarded, say
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import exploring
@@ -43,10 +43,8 @@ def sensitivity(
     **options: Any,
 ) -> None:
     """Print the Sobol' indices of the choices of a mapping."""
-    from optmap.base.writing import to_json
-
     prepare_picture(plot)
     found = exploring.sensitivity(workload, machine=machine, **options)
     if plot is not None:
         found.plot(plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, output_option, settings_from, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.search.options import SolveOptions
@@ -86,7 +86,7 @@ def solve(
 ) -> int:
     """Solve a workload on a machine and print the answer."""
     from optmap import api
-    from optmap.base.writing import check_target, to_json
+    from optmap.base.writing import check_target
 
     check_target(output)
     check_target(options["journal"])
@@ -97,7 +97,7 @@ def solve(
     if output is not None:
         result.save(output)
     draw_pictures(result, plot)
-    say(to_json(result.to_dict()) if as_json else str(result))
+    say_answer(result, as_json=as_json)
     return _exit_code(result)
 
 

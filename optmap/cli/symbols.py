@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import ExtentsOption, JsonOption, SemanticsOption, WorkloadArgument
 from optmap.files.inputs import workload_of
 
@@ -73,7 +73,6 @@ def derive(
     as_json: JsonOption = False,
 ) -> None:
     """Print symbolic expressions of a workload."""
-    from optmap.base.writing import to_json
     from optmap.verbs import deriving
 
     if reuse:
@@ -83,7 +82,7 @@ def derive(
             )
         with Progress("inferring reuse"):
             answer = deriving.inferred_reuse(workload, machine=machine, extents=extents, semantics=semantics)
-        say(to_json(answer.to_dict()) if as_json else str(answer))
+        say_answer(answer, as_json=as_json)
         return
     if machine is not None:
         raise InputError("--machine is for the space of inferred reuse; add --reuse")
@@ -93,8 +92,7 @@ def derive(
             raise InputError("--closed-form has a loop order of its own; drop --permutation, --classes, --levels")
         with Progress("deriving a closed form"):
             form = deriving.closed_form(problem, memory=memory, stationary=stationary, small=small)
-        document = form.to_dict() if as_json or latex else {}
-        say(to_json(document) if as_json else document["latex"] if latex else str(form))
+        say_answer(form, as_json=as_json, text=form.to_dict()["latex"] if latex else None)
         return
     if (memory, stationary, small) != (None, None, None):
         raise InputError("--memory, --stationary and --small are for a closed form; add --closed-form")
@@ -105,8 +103,8 @@ def derive(
             )
         with Progress("deriving classes"):
             found = deriving.classes(problem)
-        say(to_json(found.to_dict()) if as_json else str(found))
+        say_answer(found, as_json=as_json)
         return
     with Progress("deriving"):
         derived = deriving.derive(problem, permutation=permutation, levels=levels)
-    say(to_json(derived.to_dict()) if as_json else derived.latex if latex else derived.text)
+    say_answer(derived, as_json=as_json, text=derived.latex if latex else derived.text)

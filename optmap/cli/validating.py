@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, MachineOption, NoPrefetchOption, PlotFolderOption, output_option, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
@@ -60,7 +60,7 @@ def validate(
 ) -> None:
     """Validate and print the rankings."""
     from optmap.base.errors import InputError
-    from optmap.base.writing import check_target, to_json
+    from optmap.base.writing import check_target
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml, then --machine host.yaml")
@@ -71,4 +71,4 @@ def validate(
     if output is not None:
         found.save(output)
     draw_pictures(found, plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
