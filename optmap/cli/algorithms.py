@@ -9,6 +9,7 @@ import typer
 
 from optmap.cli.console import Progress, guarded, refuse_unused, say_answer
 from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, picture_option
+from optmap.cli.pictures import prepare_picture
 from optmap.files.inputs import workload_of
 
 ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.
@@ -41,11 +42,10 @@ def algorithms(
     as_json: JsonOption = False,
 ) -> None:
     """Print what convolution algorithms move."""
-    from optmap.base.writing import check_picture
     from optmap.verbs import comparing
 
     problem = workload_of(workload, extents, None)
-    check_picture(plot)
+    prepare_picture(plot)
     if ":" not in memory:
         refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
     with Progress("comparing"):
