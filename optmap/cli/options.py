@@ -51,18 +51,19 @@ def settings_from(texts: list[str] | None) -> dict[str, str]:
     return found
 
 
-def taking(options: type) -> Callable[[Command], Command]:
-    """Give a command that takes `**options` those of a typed dictionary, as options of the shell.
+def taking(*options: type) -> Callable[[Command], Command]:
+    """Give a command that takes `**options` those of typed dictionaries, as options of the shell.
 
     They come in the order of their declaration, before the command's own.
     """
+    known = {name: option for each in options for name, option in declared(each).items()}
 
     def made(command: Command) -> Command:
         own = signature(command, eval_str=True)
         parts = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
         first = [each for each in parts if each.default is Parameter.empty]
         last = [each for each in parts if each.default is not Parameter.empty]
-        named = [_parameter(each) for each in declared(options).values() if each.opt.shell is not None]
+        named = [_parameter(each) for each in known.values() if each.opt.shell is not None]
         command.__signature__ = own.replace(parameters=[*first, *named, *last])  # type: ignore[attr-defined]
         command.__annotations__ = {each.name: each.annotation for each in (*first, *named, *last)}
         return command
@@ -100,6 +101,7 @@ def _shown(option: Option) -> Any:
         metavar=opt.metavar,
         parser=PARSERS.get(_kind(opt)),
         min=opt.least,
+        max=opt.most,
         show_default=_default(opt) is not None,
     )
 
