@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.console import Progress, guarded, refuse_unused, say_answer
-from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, output_option, taking
+from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, output_option, taking, workloads_argument
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
 
@@ -44,10 +44,8 @@ def bench(
     *,
     workloads: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements.",
-            show_default=False,
+        workloads_argument(
+            "Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements."
         ),
     ],
     machine: MachineOption = None,

@@ -9,7 +9,7 @@ import typer
 
 from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say_answer
-from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, taking
+from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, taking, workloads_argument
 from optmap.verbs import running
 
 RUN_HELP = """Run workloads on the machine at hand: search, write C, compile, check, time.
@@ -47,11 +47,7 @@ def run(
     *,
     workloads: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Names, patterns such as 'resnet18/*', networks, files, statements, or solution files.",
-            show_default=False,
-        ),
+        workloads_argument("Names, patterns such as 'resnet18/*', networks, files, statements, or solution files."),
     ],
     no_prefetch: NoPrefetchOption = False,
     output: Annotated[Path | None, output_option("Write the JSON document.")] = None,

@@ -12,7 +12,7 @@ import typer
 from optmap.base.errors import InputError
 from optmap.questions.option import Opt, Option, declared
 from optmap.search.options import SolveOptions
-from optmap.workloads.workload import Padding, Semantics
+from optmap.workloads.workload import Semantics
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -110,6 +110,11 @@ PARSERS: dict[Any, Callable[[str], Any]] = {Path: path_of, float: time_of}
 """What reads the text of an option of a type."""
 
 
+def workloads_argument(help: str) -> Any:
+    """The argument of commands that take several workloads, with what may stand for them as help."""
+    return typer.Argument(metavar="WORKLOAD...", help=help, show_default=False)
+
+
 def output_option(help: str, metavar: str = "FILE") -> Any:
     """The option that says where an answer is written, with what becomes of it as help."""
     return typer.Option("-o", "--output", metavar=metavar, parser=path_of, help=help, show_default=False)
@@ -130,10 +135,8 @@ WorkloadArgument = Annotated[
         show_default=False,
     ),
 ]
-ExtentsOption = Annotated[str | None, _shown(SOLVE["extents"])]
 SemanticsOption = Annotated[Semantics | None, _shown(SOLVE["semantics"])]
 NoPrefetchOption = Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")]
-PaddingOption = Annotated[Padding | None, _shown(SOLVE["padding"])]
 PlotFolderOption = Annotated[
     Path | None,
     typer.Option("--plot", metavar="DIR", parser=path_of, help="Draw the answer into this folder.", show_default=False),

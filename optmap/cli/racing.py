@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
-from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taking
+from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taking, workloads_argument
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.sweeps.options import EngineName, RaceOptions
 
@@ -47,12 +47,7 @@ def register(app: typer.Typer) -> None:
 def race(
     *,
     workloads: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Library names (resnet18/R9, 'resnet18/*'), YAML files, or statements.",
-            show_default=False,
-        ),
+        list[str], workloads_argument("Library names (resnet18/R9, 'resnet18/*'), YAML files, or statements.")
     ],
     machine: MachineOption = None,
     plot: PlotFolderOption = None,

@@ -8,7 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.console import Progress, guarded, say_answer
-from optmap.cli.options import JsonOption, MachineOption, NoPrefetchOption, PlotFolderOption, output_option, taking
+from optmap.cli.options import (
+    JsonOption,
+    MachineOption,
+    NoPrefetchOption,
+    PlotFolderOption,
+    output_option,
+    taking,
+    workloads_argument,
+)
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
 
@@ -45,10 +53,8 @@ def validate(
     *,
     workloads: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements.",
-            show_default=False,
+        workloads_argument(
+            "Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements."
         ),
     ],
     machine: MachineOption = None,

@@ -13,6 +13,7 @@ from optmap.search.options import (
     CountingOption,
     MethodOption,
     ObjectiveOption,
+    PointsOption,
     Progress,
     ProgressOption,
     SemanticsOption,
@@ -48,7 +49,7 @@ class NetworkOptions(TargetOptions, total=False):
         ),
     ]
     level: Annotated[str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.")]
-    points: Annotated[int, Opt(help="Of --curve: capacities of the range.", default=9, least=2)]
+    points: Annotated[PointsOption, Here(help="Of --curve: capacities of the range.")]
     time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.")]
     jobs: JobsOption
     directory: DirectoryOption
