@@ -105,6 +105,8 @@ if TYPE_CHECKING:
     from optmap.verbs.deriving import derive as derive
     from optmap.verbs.deriving import inferred_reuse as inferred_reuse
     from optmap.verbs.deriving import regimes as regimes
+    from optmap.verbs.emitting import compile_result as compile  # noqa: F401
+    from optmap.verbs.emitting import emit as emit
     from optmap.verbs.exchange import export_timeloop as export_timeloop
     from optmap.verbs.exchange import import_onnx as import_onnx
     from optmap.verbs.exchange import import_timeloop as import_timeloop
@@ -115,9 +117,7 @@ if TYPE_CHECKING:
     from optmap.verbs.measuring import validate as validate
     from optmap.verbs.modelling import export as export
     from optmap.verbs.modelling import program as program
-    from optmap.verbs.running import compile_result as compile  # noqa: F401
     from optmap.verbs.running import detect as detect
-    from optmap.verbs.running import emit as emit
     from optmap.verbs.running import run as run
     from optmap.verbs.sweeping import network as network
     from optmap.verbs.sweeping import plan as plan
@@ -171,7 +171,8 @@ _HOMES = {
     "report.library.inferred_reuse": "InferredReuse",
     "report.answers.loading": "Certificate",
     "report.library.solvers": "Doctor",
-    "verbs.running": "compile detect emit run",
+    "verbs.emitting": "compile emit",
+    "verbs.running": "detect run",
     "verbs.sweeping": "network plan plot",
     "search.bayes.sensitivity": "Sensitivity",
     "search.explore.exploration": "Exploration",

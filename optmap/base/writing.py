@@ -30,14 +30,14 @@ def check_target(path: Path | None) -> None:
         raise InputError(f"{path}: cannot be written: {reason}; choose another file")
 
 
-def check_picture(path: Path | None) -> None:
-    """Refuse a picture that cannot be written before any work is done for it; None is fine.
+def check_picture(path: Path) -> None:
+    """Refuse a picture that cannot be written before any work is done for it.
 
     Raises:
         InputError: as `check_target`, and for a name that ends in no form of pictures.
     """
     check_target(path)
-    if path is not None and path.suffix.lower() not in PICTURES:
+    if path.suffix.lower() not in PICTURES:
         raise InputError(
             f"{path}: no form of pictures is called {path.suffix or 'so'}; "
             f"end the name in {', '.join(PICTURES[:2])} or {PICTURES[2]}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import ExtentsOption, JsonOption, WorkloadArgument, path_of
-from optmap.files.inputs import workload_of
+from optmap.cli.console import Progress, guarded, refuse_unused, say_answer
+from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
+from optmap.cli.pictures import prepare_picture
+from optmap.verbs import comparing
 
 ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.
 
@@ -31,28 +32,21 @@ def register(app: typer.Typer) -> None:
     app.command("algorithms", help=ALGORITHMS_HELP)(guarded(algorithms))
 
 
+@taking(comparing.AlgorithmsOptions)
 def algorithms(
     *,
     workload: WorkloadArgument,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE[:SIZE]", help="A capacity, or a range: 4KiB:4MiB.")],
-    points: Annotated[int, typer.Option("--points", min=2, help="Capacities of a range.")] = 9,
-    extents: ExtentsOption = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, picture_option("Draw the comparison.")] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print what convolution algorithms move."""
-    from optmap.base.writing import check_picture, to_json
-    from optmap.verbs import comparing
-
-    problem = workload_of(workload, extents, None)
-    check_picture(plot)
+    prepare_picture(plot)
     if ":" not in memory:
         refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
     with Progress("comparing"):
-        found = comparing.algorithms(problem, memory=memory, points=points)
+        found = comparing.algorithms(workload, memory=memory, **options)
         if plot is not None:
             found.plot(plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

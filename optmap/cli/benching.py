@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import ExtentsOption, JsonOption, MachineOption, PaddingOption, PlotFolderOption, path_of
+from optmap.cli.console import Progress, guarded, refuse_unused, say_answer
+from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, output_option, taking, workloads_argument
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.kernels.code_options import ActivationLayout
+from optmap.verbs import measuring
 
 BENCH_HELP = """Compare emitted code with oneDNN, PyTorch and TVM on this machine.
 
@@ -34,81 +34,39 @@ Exit codes: 0 compared, 2 bad input, or no compiler or no library here, 5 our co
 """
 
 
-CachesOption = Annotated[
-    str, typer.Option("--caches", metavar="STATE", help="warm, cold (flushed before each call) or both.")
-]
-AgainstOption = Annotated[
-    str | None,
-    typer.Option("--against", metavar="A,B", help="Of onednn, torch, tvm; all that are here.", show_default=False),
-]
-CandidatesOption = Annotated[int, typer.Option("--candidates", min=1, help="Mappings of ours per layout that are run.")]
-RoundsOption = Annotated[int, typer.Option("--rounds", min=1, help="Samples of each way that is reported.")]
-TrialsOption = Annotated[int, typer.Option("--trials", min=1, help="By which TVM tunes a layer, once per form.")]
-LayoutsOption = Annotated[
-    str,
-    typer.Option("--layout", metavar="LAYOUT", help=f"Of our images: {', '.join(ActivationLayout)}, or the best."),
-]
-
-
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("bench", help=BENCH_HELP)(guarded(bench))
 
 
+@taking(measuring.BenchOptions)
 def bench(
     *,
     workloads: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements.",
-            show_default=False,
+        workloads_argument(
+            "Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements."
         ),
     ],
     machine: MachineOption = None,
-    threads: Annotated[str, typer.Option("--threads", metavar="N,N", help="That share a call: 1 or 1,2.")] = "1",
-    caches: CachesOption = "warm",
-    against: AgainstOption = None,
-    candidates: CandidatesOption = 5,
-    rounds: RoundsOption = 15,
-    trials: TrialsOption = 64,
-    layout: LayoutsOption = "best",
-    padding: PaddingOption = None,
-    extents: ExtentsOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON here.", show_default=False),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the JSON here.")] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print speeds, ratios and geometric means."""
     from optmap.base.errors import InputError
-    from optmap.base.writing import check_target, to_json
-    from optmap.verbs import measuring
+    from optmap.base.writing import check_target
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml describes it, then --machine host.yaml")
-    if against is not None and "tvm" not in against:
+    if options["against"] is not None and "tvm" not in options["against"]:
         refuse_unused("is for the tuning of TVM, which --against leaves out", "trials")
     check_target(output)
     prepare_pictures(plot)
     with Progress("timing") as progress:
-        found = measuring.bench(
-            workloads,
-            machine=machine,
-            threads=threads,
-            caches=caches,
-            against=against,
-            candidates=candidates,
-            rounds=rounds,
-            trials=trials,
-            layout=layout,
-            padding=padding,
-            extents=extents,
-            progress=progress,
-        )
+        found = measuring.bench(workloads, machine=machine, **options, progress=progress)
     if output is not None:
         found.save(output)
     draw_pictures(found, plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

@@ -9,8 +9,8 @@ import typer
 
 from optmap import api
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
 
 BOUND_HELP = """Prove how few words any schedule can move.
 
@@ -45,12 +45,7 @@ def register(app: typer.Typer) -> None:
 def bound(
     *,
     workload: WorkloadArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the best certificate.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the best certificate.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:
@@ -64,4 +59,4 @@ def bound(
         if report.certificate is None:
             raise InputError(f"none of the methods {options['methods']} makes certificates; add best to --methods")
         write_text(output, to_json(report.certificate) + "\n")
-    say(to_json(report.to_dict()) if as_json else str(report))
+    say_answer(report, as_json=as_json)

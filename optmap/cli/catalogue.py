@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import guarded, refuse_unused, say
-from optmap.cli.options import ExtentsOption, JsonOption, PaddingOption
+from optmap.cli.console import guarded, refuse_unused, say_answer
+from optmap.cli.options import JsonOption, taking
+from optmap.verbs import catalogue
 
 LIST_HELP = """List what has a name: workloads, machines, methods, networks, sweeps, bounds, objectives.
 
@@ -54,49 +55,34 @@ def list_names(
     as_json: JsonOption = False,
 ) -> None:
     """Print names."""
-    from optmap.base.writing import to_json
-    from optmap.verbs import catalogue
-
     found = catalogue.list_names(kind)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
 
 
+@taking(catalogue.ShowOptions)
 def show(
     *,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A library name, a YAML file, a statement or a solution file.")
     ],
-    extents: ExtentsOption = None,
-    padding: PaddingOption = None,
-    outputs: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            metavar="A,B",
-            help="Tensors that are outputs although statements read them.",
-            show_default=False,
-        ),
-    ] = None,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print it as a file to edit.")] = False,
     nest: Annotated[bool, typer.Option("--nest", help="Print the loop nest of a solution file.")] = False,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print one entry."""
-    from optmap.base.writing import to_json
-    from optmap.verbs import catalogue
-
     if as_yaml + nest + as_json > 1:
         raise InputError("--yaml, --nest and --json exclude each other; keep one")
     if nest and not Path(name).is_file():
         raise InputError(f"{name}: --nest needs a solution file, such as solve writes with -o")
     if name.endswith(".json") or nest:
-        refuse_unused("is for a workload, and this is a saved file", "extents", "padding", "outputs")
+        refuse_unused("is for a workload, and this is a saved file", *options)
         _show_file(Path(name), as_yaml, nest, as_json)
         return
-    entry = catalogue.show(name, extents=extents, padding=padding, outputs=outputs)
+    entry = catalogue.show(name, **options)
     if as_yaml and not entry.yaml:
         raise InputError(f"{name}: --yaml is for workloads, machines, networks and sweeps")
-    say(entry.yaml if as_yaml else to_json(entry.to_dict()) if as_json else str(entry))
+    say_answer(entry, as_json=as_json, text=entry.yaml if as_yaml else None)
 
 
 def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
@@ -105,12 +91,9 @@ def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:
     Raises:
         InputError: if the file holds no mapping and a loop nest is asked for, or YAML is.
     """
-    from optmap.base.writing import to_json
-    from optmap.verbs import catalogue
-
     found = catalogue.load(path)
     if as_yaml:
         raise InputError(f"{path}: --yaml is for workloads, machines, networks and sweeps")
     if nest and not hasattr(found, "loop_nest"):
         raise InputError(f"{path}: --nest needs a solution file, such as solve writes with -o")
-    say(found.loop_nest() if nest else to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json, text=found.loop_nest() if nest else None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say, say_document
 from optmap.cli.options import JsonOption, path_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Print what was verified, or the reason for the refusal."""
-    from optmap.base.writing import to_json
     from optmap.checker import Report, plain
     from optmap.verbs import checking
 
@@ -68,7 +67,7 @@ def check(
             report, refused = Report(verified=(), not_verified=()), error
     if as_json:
         reason = None if refused is None else str(refused)
-        say(to_json({**report.to_dict(), "file": str(file), "refused": reason}))
+        say_document({**report.to_dict(), "file": str(file), "refused": reason})
     if refused is not None:
         raise refused
     if not as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption
 
 DOCTOR_HELP = """Say which solvers and which C compiler are there; solve a sample with each.
@@ -26,12 +26,11 @@ def register(app: typer.Typer) -> None:
 
 def doctor(as_json: JsonOption = False) -> int:
     """Print the state of every solver and of the compiler."""
-    from optmap.base.writing import to_json
     from optmap.verbs import catalogue
 
     with Progress("solving samples"):
         found = catalogue.doctor()
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     failed = [report.name for report in found.reports if report.available and not report.passed]
     if found.compiler.available and not found.compiler.passed:
         failed.append(found.compiler.path)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import ExtentsOption, JsonOption, PlotFolderOption, SemanticsOption, WorkloadArgument
-from optmap.files.inputs import workload_of
+from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, taking
+from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.verbs import deriving
 
 
 class ClosedFormText(StrEnum):
@@ -50,44 +51,23 @@ def register(app: typer.Typer) -> None:
     app.command("closed-form", help=CLOSED_FORM_HELP)(guarded(closed_form))
 
 
+@taking(deriving.RegimesOptions)
 def closed_form(
     *,
     workload: WorkloadArgument,
-    memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE", help="Where to look it up: 8192w, 64KiB.", show_default=False),
-    ] = None,
-    vary: Annotated[
-        str | None,
-        typer.Option("--vary", metavar="n", help="A parameter along which to list the regimes.", show_default=False),
-    ] = None,
-    over: Annotated[
-        str | None,
-        typer.Option("--over", metavar="M,n", help="Two parameters, the axes of the picture.", show_default=False),
-    ] = None,
     plot: PlotFolderOption = None,
     text: Annotated[
         ClosedFormText, typer.Option("--format", help="A table, LaTeX, or a Python function.")
     ] = ClosedFormText.TEXT,
-    extents: ExtentsOption = None,
-    semantics: SemanticsOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print the closed form by regimes of a workload."""
-    from optmap.base.writing import to_json
-    from optmap.cli.pictures import draw_pictures, prepare_pictures
-    from optmap.verbs import deriving
-
-    if over is not None and plot is None:
+    if options["over"] is not None and plot is None:
         raise InputError("--over names the axes of a picture; add --plot DIR")
-    problem = workload_of(workload, extents, semantics)
     prepare_pictures(plot)
     with Progress("deriving the closed form"):
-        found = deriving.regimes(problem, memory=memory, vary=vary, over=over)
+        found = deriving.regimes(workload, **options)
         draw_pictures(found, plot)
-    if as_json:
-        say(to_json(found.to_dict()))
-    elif text is ClosedFormText.TEXT:
-        say(str(found))
-    else:
-        say(found.to_dict()[text.value].rstrip("\n"))
+    written = None if text is ClosedFormText.TEXT else found.to_dict()[text.value]
+    say_answer(found, as_json=as_json, text=written)

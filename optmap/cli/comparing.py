@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.clock import stopping
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
+from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import comparing
 
@@ -44,16 +44,11 @@ def register(app: typer.Typer) -> None:
 def compare(
     *,
     workload: WorkloadArgument,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the comparison.", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, picture_option("Draw the comparison.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> int:
     """Print bound and mappings of a workload."""
-    from optmap.base.writing import to_json
-
     prepare_picture(plot)
     if ":" not in (options["memory"] or ""):
         refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
@@ -61,7 +56,7 @@ def compare(
         found = comparing.compare(workload, **options, progress=progress)
         if plot is not None:
             found.plot(plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if stopping():
         complain("interrupted; methods that had begun have the best found until then")
         return LIMIT_REACHED

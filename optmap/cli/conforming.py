@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, path_of
 
 CONFORMANCE_HELP = """Compare another model's counts with optmap's.
@@ -58,11 +58,10 @@ def conformance(
     as_json: JsonOption = False,
 ) -> None:
     """Print every number that differs, and a summary."""
-    from optmap.base.writing import to_json
     from optmap.verbs import checking
 
     with Progress("counting"):
         found = checking.conformance(records, counting=counting)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if not found.agree:
         raise CheckError(f"{records}: {len(found.mismatches):,} of {found.compared:,} numbers differ")

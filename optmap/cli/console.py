@@ -10,10 +10,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from types import TracebackType
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import typer
 
@@ -45,6 +45,27 @@ def say(text: str) -> None:
     sys.stdout.write(text.rstrip("\n") + "\n")
 
 
+def say_answer(found: Any, *, as_json: bool, text: str | None = None) -> None:
+    """Write an answer to stdout.
+
+    Args:
+        found: what has a document (`to_dict`) and a text (`str`).
+        as_json: its document rather than a text.
+        text: instead of its own.
+    """
+    if as_json:
+        say_document(found.to_dict())
+    else:
+        say(str(found) if text is None else text)
+
+
+def say_document(document: Mapping[str, object]) -> None:
+    """Write a document to stdout as JSON."""
+    from optmap.base.writing import to_json
+
+    say(to_json(document))
+
+
 def complain(message: str) -> None:
     """Write an error message to stderr."""
     _remark("error", message)
@@ -73,8 +94,6 @@ def say_error(error: OptmapError) -> None:
     """Write an error as the one JSON document on stdout; nothing if a document is there already."""
     if _SAID.get():
         return
-    from optmap.base.writing import to_json
-
     kind = type(error).__name__
     document: dict[str, object] = {
         "schema": "optmap.error/1",
@@ -84,7 +103,7 @@ def say_error(error: OptmapError) -> None:
         from optmap.solvers.status import PointKind, Stop
 
         document["status"] = {"stop": Stop.late().value, "point": PointKind.NONE.value}
-    say(to_json(document))
+    say_document(document)
 
 
 def guarded(command: Callable[Parameters, int | None], *, stoppable: bool = False) -> Callable[Parameters, None]:

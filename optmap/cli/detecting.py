@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.options import JsonOption, output_option
 
 DETECT_HELP = """Describe the machine at hand, and write it as a machine file.
 
@@ -35,19 +35,14 @@ def register(app: typer.Typer) -> None:
 
 def detect(
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the machine file.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the machine file.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="About three seconds: fewer repetitions, and no stores.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print what is known of the machine at hand."""
-    from optmap.base.writing import check_target, to_json
+    from optmap.base.writing import check_target
     from optmap.verbs import running
 
     check_target(output)
@@ -55,4 +50,4 @@ def detect(
         found = running.detect(quick=quick, progress=progress)
     if output is not None:
         found.save(output)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, note, refuse_unused, say
-from optmap.cli.options import (
-    ExtentsOption,
-    JsonOption,
-    MachineOption,
-    NoPrefetchOption,
-    PaddingOption,
-    path_of,
-    time_of,
-)
-from optmap.kernels.code_options import ActivationLayout, StoreKind, WeightPacking
-from optmap.workloads.workload import Semantics
+from optmap.cli.console import Progress, guarded, note, refuse_unused, say, say_document
+from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, path_of, taking
+from optmap.verbs import emitting
 
 EMIT_HELP = """Write C11 for a workload: the loops of a mapping around a microkernel.
 
@@ -58,6 +49,7 @@ def register(app: typer.Typer) -> None:
     app.command("emit", help=EMIT_HELP)(guarded(emit))
 
 
+@taking(emitting.EmitOptions)
 def emit(
     *,
     workload: Annotated[
@@ -68,7 +60,6 @@ def emit(
             show_default=False,
         ),
     ],
-    machine: MachineOption = None,
     mapping: Annotated[
         Path | None,
         typer.Option(
@@ -79,98 +70,27 @@ def emit(
             show_default=False,
         ),
     ] = None,
-    fastest: Annotated[bool, typer.Option("--fastest", help="Run mappings here and take the fastest.")] = False,
-    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Of --fastest: mappings that are run.")] = 5,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="TIME", parser=time_of, help="Of --fastest: of measuring.")
-    ] = 1.0,
-    layout: Annotated[
-        ActivationLayout | None,
-        typer.Option(
-            "--layout",
-            help="Of images: channels where the statement has them, last (if left out), or in blocks.",
-            show_default=False,
-        ),
-    ] = None,
-    weights: Annotated[
-        WeightPacking | None,
-        typer.Option(
-            "--weights", help="Packed by a function of their own (if left out), or in every call.", show_default=False
-        ),
-    ] = None,
-    stores: Annotated[
-        StoreKind | None,
-        typer.Option(
-            "--stores", help="Of outputs: through the caches (if left out), or past them.", show_default=False
-        ),
-    ] = None,
     no_prefetch: NoPrefetchOption = False,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", min=1, help="Threads that the mapping is to be split among.", show_default=False),
-    ] = None,
-    extents: ExtentsOption = None,
-    semantics: Annotated[
-        Semantics | None,
-        typer.Option(
-            "--semantics",
-            help="Whether outputs are computed from nothing (if left out) or added to.",
-            show_default=False,
-        ),
-    ] = None,
-    padding: PaddingOption = None,
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            "--time-limit", metavar="TIME", parser=time_of, help="Stop the search of a mapping after this time."
-        ),
-    ] = 60.0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            parser=path_of,
-            help="Write the files into this folder.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the files into this folder.", metavar="DIR")] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print or write code."""
-    from optmap.base.writing import made_folder, to_json
+    from optmap.base.writing import made_folder
     from optmap.native.run.saved import is_document
-    from optmap.verbs import running
 
     if mapping is not None or is_document(workload):
         refuse_unused("is for the search of a mapping, and one is given", "time_limit")
-    if not fastest:
+    if not options["fastest"]:
         refuse_unused("is for --fastest; add it, or", "candidates", "seconds")
     if output is not None:
         made_folder(output)
     with Progress("writing code") as progress:
-        code = running.emit(
-            workload,
-            machine=machine,
-            mapping=mapping,
-            fastest=fastest,
-            candidates=candidates,
-            seconds=seconds,
-            extents=extents,
-            semantics=semantics,
-            padding=padding,
-            layout=layout,
-            weights=weights,
-            stores=stores,
-            prefetch=False if no_prefetch else None,
-            threads=threads,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        prefetch = False if no_prefetch else None
+        code = emitting.emit(workload, mapping=mapping, prefetch=prefetch, **options, progress=progress)
     written = () if output is None else code.write(output)
     if as_json:
-        say(to_json(code.to_dict()))
+        say_document(code.to_dict())
     elif output is None:
         say(code.source.rstrip())
         if code.ran is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import CheckError, LimitError
-from optmap.cli.console import Progress, complain, guarded, refuse_unused, say
+from optmap.cli.console import Progress, complain, guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs.checking import EvaluateOptions
@@ -50,7 +50,6 @@ def evaluate(
 ) -> int:
     """Print what the mapping of a solution file really costs."""
     from optmap.answers.documents.saved_tree import SavedTree
-    from optmap.base.writing import to_json
     from optmap.report.answers.loading import saved_mapping
     from optmap.verbs import checking
 
@@ -68,7 +67,7 @@ def evaluate(
             except LimitError as error:
                 too_large = error
     draw_pictures(evaluation, plot)
-    say(to_json(evaluation.to_dict()) if as_json else str(evaluation))
+    say_answer(evaluation, as_json=as_json)
     wrong = evaluation.disagreements
     if wrong:
         raise CheckError(f"{solution}: " + "\n  ".join(wrong))

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import (
-    CodeSemanticsOption,
-    ExtentsOption,
-    JsonOption,
-    LayoutOption,
-    MachineOption,
-    NoPrefetchOption,
-    PaddingOption,
-    StoresOption,
-    path_of,
-    time_of,
-)
-from optmap.kernels.code_options import ActivationLayout, StoreKind, WeightPacking
-from optmap.workloads.workload import Semantics
+from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, taking, workloads_argument
+from optmap.verbs import running
 
 RUN_HELP = """Run workloads on the machine at hand: search, write C, compile, check, time.
 
@@ -54,73 +42,26 @@ def register(app: typer.Typer) -> None:
     app.command("run", help=RUN_HELP)(guarded(run))
 
 
+@taking(running.RunOptions)
 def run(
     *,
     workloads: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Names, patterns such as 'resnet18/*', networks, files, statements, or solution files.",
-            show_default=False,
-        ),
+        workloads_argument("Names, patterns such as 'resnet18/*', networks, files, statements, or solution files."),
     ],
-    machine: MachineOption = None,
-    candidates: Annotated[
-        int, typer.Option("--candidates", min=1, help="Mappings of the model that are run, at most.")
-    ] = 5,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that share the work.")] = 1,
-    layout: LayoutOption = ActivationLayout.NHWC,
-    weights: Annotated[
-        WeightPacking, typer.Option("--weights", help="Packed before the time is taken, or in every call.")
-    ] = WeightPacking.AHEAD,
-    stores: StoresOption = StoreKind.ORDINARY,
     no_prefetch: NoPrefetchOption = False,
-    extents: ExtentsOption = None,
-    semantics: CodeSemanticsOption = Semantics.ASSIGN,
-    padding: PaddingOption = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="TIME", parser=time_of, help="Of measuring, per workload.")
-    ] = 1.0,
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            "--time-limit", metavar="TIME", parser=time_of, help="Stop the search per workload after this time."
-        ),
-    ] = 60.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the numbers that are computed with.")] = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the JSON document.")] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print how fast workloads run, and whether they are right."""
-    from optmap.base.writing import check_target, to_json
-    from optmap.verbs import running
+    from optmap.base.writing import check_target
 
     check_target(output)
     with Progress("running") as progress:
-        found = running.run(
-            *workloads,
-            machine=machine,
-            candidates=candidates,
-            threads=threads,
-            extents=extents,
-            semantics=semantics,
-            padding=padding,
-            layout=layout,
-            weights=weights,
-            stores=stores,
-            prefetch=not no_prefetch,
-            seconds=seconds,
-            time_limit=time_limit,
-            seed=seed,
-            progress=progress,
-        )
+        found = running.run(*workloads, prefetch=not no_prefetch, **options, progress=progress)
     if output is not None:
         found.save(output)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if found.wrong:
         raise CheckError("\n".join(found.wrong))

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.names import choose
-from optmap.cli.console import Progress, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.console import Progress, guarded, refuse_unused, say, say_document
+from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
 from optmap.questions.option import declared
 from optmap.verbs import modelling
 
@@ -58,17 +58,12 @@ def export(
         str,
         typer.Option("--format", metavar="lp|mps|nl|text|latex|timeloop", help="Form of the text.", show_default=False),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the text to a file.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the text to a file.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:
     """Print or write a program."""
-    from optmap.base.writing import check_target, to_json, write_text
+    from optmap.base.writing import check_target, write_text
     from optmap.report.answers.programs import Format, programs_document
 
     if choose("format", form, (*Format, "timeloop")) == "timeloop":
@@ -82,18 +77,17 @@ def export(
     if output is not None:
         write_text(output, content)
     if as_json:
-        say(to_json(programs_document(found, Format(form))))
+        say_document(programs_document(found, Format(form)))
     elif output is None:
         say(content)
 
 
 def _export_timeloop(solution: str, folder: Path | None, *, as_json: bool) -> None:
     """Write a solution of an accelerator as files of Timeloop; printed together they are one such file."""
-    from optmap.base.writing import to_json
     from optmap.verbs.exchange import export_timeloop
 
     found = export_timeloop(solution, folder)
     if as_json:
-        say(to_json({"schema": "optmap.timeloop-files/1", "files": found}))
+        say_document({"schema": "optmap.timeloop-files/1", "files": found})
     else:
         say("\n".join(found.values() if folder is None else (str(folder / name) for name in found)).rstrip())

@@ -9,8 +9,8 @@ import typer
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
-from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.options import JsonOption, output_option, path_of
 from optmap.files.kinds import expected
 from optmap.files.library import SUFFIXES
 from optmap.workloads.parser import parse_extents
@@ -55,14 +55,7 @@ def import_command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            parser=path_of,
-            help="Write a workload file (YAML); of Timeloop's files a folder.",
-            show_default=False,
-        ),
+        output_option("Write a workload file (YAML); of Timeloop's files a folder."),
     ] = None,
     dims: Annotated[
         list[str] | None,
@@ -89,7 +82,7 @@ def import_command(
 
 
 def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_json: bool) -> None:
-    from optmap.base.writing import check_target, to_json, write_text
+    from optmap.base.writing import check_target, write_text
     from optmap.onnx_import import import_model, workloads_yaml
 
     check_target(output)
@@ -97,20 +90,19 @@ def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_
         found = import_model(model, sizes)
     if output is not None and found.workloads:
         write_text(output, workloads_yaml(found))
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if not found.workloads:
         raise InputError(f"{model}: no Conv, ConvTranspose, MatMul, Gemm or Einsum in it; nothing is imported")
 
 
 def _import_timeloop(files: list[Path], output: Path | None, *, as_json: bool) -> None:
-    from optmap.base.writing import to_json
     from optmap.report.library.interchange import model_files
     from optmap.verbs.exchange import import_timeloop, write_folder
 
     found = import_timeloop(files)
     if output is not None:
         write_folder(output, model_files(found))
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
 
 
 def _sizes(texts: list[str] | tuple[()]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.texts import several
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say, say_answer, say_document
 from optmap.cli.options import JsonOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import sweeping
@@ -66,13 +66,11 @@ def network(
     **options: Any,
 ) -> int:
     """Print the layers of a network, or what they move on a machine."""
-    from optmap.base.writing import to_json
-
     if name is None:
         refuse_unused(
             "needs a network, such as optmap network resnet18 --machine i7-9700k", *OF_LAYERS, "plot", "memory"
         )
-        say(_listing(as_json))
+        _list(as_json)
         return 0
     if options["machine"] is None and options["memory"] is None:
         refuse_unused("is for layers that are solved; add --machine or --memory, or", *OF_LAYERS)
@@ -82,7 +80,7 @@ def network(
     with Progress(f"solving {name}") as progress:
         found = sweeping.network(name, **options, progress=progress)
     draw_pictures(found, plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if left_out := getattr(found, "left_out", ()):
         complain(f"interrupted; {several(len(left_out), 'layer has', 'layers have')} no mapping yet: not in the sums")
         return LIMIT_REACHED
@@ -92,14 +90,14 @@ def network(
     return 0
 
 
-def _listing(as_json: bool) -> str:
-    from optmap.base.writing import to_json
+def _list(as_json: bool) -> None:
     from optmap.files.library import list_networks
     from optmap.files.network import network as load_network
     from optmap.report.tables import grid
 
     found = [load_network(name) for name in list_networks()]
     if as_json:
-        return to_json({"schema": "optmap.networks/1", "networks": [each.name for each in found]})
+        say_document({"schema": "optmap.networks/1", "networks": [each.name for each in found]})
+        return
     rows = [(each.name, f"{each.occurrences}", f"{len(each.layers)}", f"{each.operations:,}") for each in found]
-    return grid(("network", "layers", "different", "operations"), "<>>>", rows)
+    say(grid(("network", "layers", "different", "operations"), "<>>>", rows))

@@ -10,12 +10,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from optmap.base.errors import InputError
-from optmap.kernels.code_options import ActivationLayout, StoreKind
-from optmap.machines.machine import CapacityRule
 from optmap.questions.option import Opt, Option, declared
-from optmap.questions.options import TileRule
 from optmap.search.options import SolveOptions
-from optmap.workloads.workload import Padding, Semantics
+from optmap.workloads.workload import Semantics
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -54,18 +51,19 @@ def settings_from(texts: list[str] | None) -> dict[str, str]:
     return found
 
 
-def taking(options: type) -> Callable[[Command], Command]:
-    """Give a command that takes `**options` those of a typed dictionary, as options of the shell.
+def taking(*options: type) -> Callable[[Command], Command]:
+    """Give a command that takes `**options` those of typed dictionaries, as options of the shell.
 
     They come in the order of their declaration, before the command's own.
     """
+    known = {name: option for each in options for name, option in declared(each).items()}
 
     def made(command: Command) -> Command:
         own = signature(command, eval_str=True)
         parts = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
         first = [each for each in parts if each.default is Parameter.empty]
         last = [each for each in parts if each.default is not Parameter.empty]
-        named = [_parameter(each) for each in declared(options).values() if each.opt.shell is not None]
+        named = [_parameter(each) for each in known.values() if each.opt.shell is not None]
         command.__signature__ = own.replace(parameters=[*first, *named, *last])  # type: ignore[attr-defined]
         command.__annotations__ = {each.name: each.annotation for each in (*first, *named, *last)}
         return command
@@ -103,12 +101,28 @@ def _shown(option: Option) -> Any:
         metavar=opt.metavar,
         parser=PARSERS.get(_kind(opt)),
         min=opt.least,
+        max=opt.most,
         show_default=_default(opt) is not None,
     )
 
 
 PARSERS: dict[Any, Callable[[str], Any]] = {Path: path_of, float: time_of}
 """What reads the text of an option of a type."""
+
+
+def workloads_argument(help: str) -> Any:
+    """The argument of commands that take several workloads, with what may stand for them as help."""
+    return typer.Argument(metavar="WORKLOAD...", help=help, show_default=False)
+
+
+def output_option(help: str, metavar: str = "FILE") -> Any:
+    """The option that says where an answer is written, with what becomes of it as help."""
+    return typer.Option("-o", "--output", metavar=metavar, parser=path_of, help=help, show_default=False)
+
+
+def picture_option(help: str) -> Any:
+    """The option that says where the one picture of an answer is drawn, with what is on it as help."""
+    return typer.Option("--plot", metavar="FILE", parser=path_of, help=help, show_default=False)
 
 
 SOLVE = declared(SolveOptions)
@@ -121,26 +135,11 @@ WorkloadArgument = Annotated[
         show_default=False,
     ),
 ]
-ExtentsOption = Annotated[str | None, _shown(SOLVE["extents"])]
 SemanticsOption = Annotated[Semantics | None, _shown(SOLVE["semantics"])]
-CodeSemanticsOption = Annotated[
-    Semantics, typer.Option("--semantics", help="Whether outputs are computed from nothing or added to.")
-]
-LayoutOption = Annotated[
-    ActivationLayout,
-    typer.Option("--layout", help="Of images: channels where the statement has them, last, or in blocks."),
-]
-StoresOption = Annotated[StoreKind, typer.Option("--stores", help="Of outputs: through the caches, or past them.")]
 NoPrefetchOption = Annotated[bool, typer.Option("--no-prefetch", help="Do not ask for the next tiles early.")]
-PaddingOption = Annotated[Padding | None, _shown(SOLVE["padding"])]
 PlotFolderOption = Annotated[
     Path | None,
     typer.Option("--plot", metavar="DIR", parser=path_of, help="Draw the answer into this folder.", show_default=False),
 ]
 MachineOption = Annotated[str | None, _shown(SOLVE["machine"])]
-MemoryOption = Annotated[str | None, _shown(SOLVE["memory"])]
-ConstraintOption = Annotated[list[str] | None, _shown(SOLVE["constraints"])]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-CapacityOption = Annotated[CapacityRule, _shown(SOLVE["capacity"])]
-CountingOption = Annotated[str | None, _shown(SOLVE["counting"])]
-TilesOption = Annotated[TileRule, _shown(SOLVE["tiles"])]

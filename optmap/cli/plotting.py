@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import JsonOption, path_of
+from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.options import JsonOption, output_option, path_of, taking
 from optmap.cli.pictures import without_screen
+from optmap.verbs import sweeping
 
 PLOT_HELP = """Draw the curves of a sweep and name the cheapest capacities.
 
@@ -32,72 +31,24 @@ others are given).
 """
 
 
-class PictureFormat(StrEnum):
-    """Forms of the pictures."""
-
-    PNG = "png"
-    SVG = "svg"
-    PDF = "pdf"
-    HTML = "html"
-
-
-NetworkOption = Annotated[
-    str | None,
-    typer.Option(
-        "--network",
-        metavar="NAME",
-        help="Add up the layers of this network: a library name, or a workload file with counts.",
-        show_default=False,
-    ),
-]
-
-
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("plot", help=PLOT_HELP)(guarded(plot))
 
 
+@taking(sweeping.PlotOptions)
 def plot(
     *,
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", parser=path_of, help="What optmap sweep -o wrote.", show_default=False)
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="DIR", parser=path_of, help="Folder; DIR/plots if left out.", show_default=False
-        ),
-    ] = None,
-    form: Annotated[PictureFormat, typer.Option("--format", help="Form of the pictures.")] = PictureFormat.PNG,
-    network: NetworkOption = None,
-    target: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--target", help="Multiple of the compulsory traffic to reach; repeat as needed.", show_default=False
-        ),
-    ] = None,
-    pareto: Annotated[
-        str, typer.Option("--pareto", metavar="X,Y", help="Metrics of the Pareto front.")
-    ] = "capacity_bytes,traffic_bytes",
+    output: Annotated[Path | None, output_option("Folder; DIR/plots if left out.", metavar="DIR")] = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Write pictures of a sweep and print the sizing table."""
-    from optmap.base.writing import to_json
-    from optmap.verbs import sweeping
-
-    metrics = tuple(part.strip() for part in pareto.split(","))
-    if len(metrics) != 2:
-        raise InputError(f"--pareto {pareto!r}: two metrics with a comma between are needed")
-    if form is not PictureFormat.HTML:
+    if options["format"] is not sweeping.PictureFormat.HTML:
         without_screen()
     with Progress("drawing") as progress:
-        drawn = sweeping.plot(
-            directory,
-            output,
-            format=form.value,
-            network=network,
-            targets=target,
-            pareto=metrics,
-            progress=progress,
-        )
-    say(to_json(drawn.to_dict()) if as_json else str(drawn))
+        drawn = sweeping.plot(directory, output, **options, progress=progress)
+    say_answer(drawn, as_json=as_json)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taking
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
+from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taking, workloads_argument
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.sweeps.options import EngineName, RaceOptions
 
@@ -47,12 +47,7 @@ def register(app: typer.Typer) -> None:
 def race(
     *,
     workloads: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Library names (resnet18/R9, 'resnet18/*'), YAML files, or statements.",
-            show_default=False,
-        ),
+        list[str], workloads_argument("Library names (resnet18/R9, 'resnet18/*'), YAML files, or statements.")
     ],
     machine: MachineOption = None,
     plot: PlotFolderOption = None,
@@ -61,7 +56,6 @@ def race(
 ) -> int:
     """Race methods and print who came how close, and when."""
     from optmap.base.errors import InputError
-    from optmap.base.writing import to_json
     from optmap.sweeps import races
 
     if machine is None:
@@ -74,7 +68,7 @@ def race(
     if options["directory"] is not None:
         found.save(options["directory"] / "race.json")
     draw_pictures(found, plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if found.interrupted:
         complain("interrupted; searches that had begun have the best found until then")
         return LIMIT_REACHED

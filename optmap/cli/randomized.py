@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import guarded, say
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, SemanticsOption
 
 RANDOMIZED_HELP = """Bound and tile a product whose random matrix is generated.
@@ -43,8 +43,7 @@ def randomized(
     as_json: JsonOption = False,
 ) -> None:
     """Print bound and tiling of a randomized product."""
-    from optmap.base.writing import to_json
     from optmap.verbs import comparing
 
     found = comparing.randomized(extents, memory=memory, cost=cost, semantics=semantics)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import exchange
@@ -44,12 +44,10 @@ def score(
     **options: Any,
 ) -> None:
     """Print a mapping beside the optimum."""
-    from optmap.base.writing import to_json
-
     prepare_pictures(plot)
     with Progress("searching the optimum") as progress:
         found = exchange.score(files, **options, progress=progress)
     draw_pictures(found, plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)
     if found.count.broken:
         raise CheckError(found.verdict)

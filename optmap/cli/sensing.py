@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import guarded, say
-from optmap.cli.options import JsonOption, WorkloadArgument, path_of, taking
+from optmap.cli.console import guarded, say_answer
+from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import exploring
 
@@ -38,18 +38,13 @@ def sensitivity(
     *,
     workload: WorkloadArgument,
     machine: Annotated[str, typer.Option("--machine", metavar="NAME|FILE", help="An accelerator.", show_default=False)],
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", parser=path_of, help="Draw the indices as bars.", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, picture_option("Draw the indices as bars.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> None:
     """Print the Sobol' indices of the choices of a mapping."""
-    from optmap.base.writing import to_json
-
     prepare_picture(plot)
     found = exploring.sensitivity(workload, machine=machine, **options)
     if plot is not None:
         found.plot(plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say
-from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, path_of, settings_from, taking
+from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say_answer
+from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, output_option, settings_from, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.search.options import SolveOptions
 
@@ -79,19 +79,14 @@ Exit codes: 0 solved, 2 bad input, 3 infeasible, 4 limit reached or interrupted 
 def solve(
     *,
     workload: WorkloadArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the JSON document.")] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> int:
     """Solve a workload on a machine and print the answer."""
     from optmap import api
-    from optmap.base.writing import check_target, to_json
+    from optmap.base.writing import check_target
 
     check_target(output)
     check_target(options["journal"])
@@ -102,7 +97,7 @@ def solve(
     if output is not None:
         result.save(output)
     draw_pictures(result, plot)
-    say(to_json(result.to_dict()) if as_json else str(result))
+    say_answer(result, as_json=as_json)
     return _exit_code(result)
 
 

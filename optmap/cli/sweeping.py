@@ -11,7 +11,7 @@ import typer
 
 from optmap.base.texts import several
 from optmap.cli.console import complain, guarded, refuse_unused, say
-from optmap.cli.options import JsonOption, path_of, taking
+from optmap.cli.options import JsonOption, output_option, taking
 from optmap.sweeps.options import EngineName, GridOptions
 
 if TYPE_CHECKING:
@@ -49,17 +49,7 @@ def register(app: typer.Typer) -> None:
 def sweep(
     *,
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A sweep file, or the name of one in models/sweeps.")],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            parser=path_of,
-            help="Directory; SPEC.sweep if left out.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Directory; SPEC.sweep if left out.", metavar="DIR")] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print what would be done and about how long it takes; keep nothing.")
     ] = False,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say
-from optmap.cli.options import ExtentsOption, JsonOption, SemanticsOption, WorkloadArgument
-from optmap.files.inputs import workload_of
+from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.options import JsonOption, WorkloadArgument, taking
+from optmap.questions.option import declared
+from optmap.verbs import deriving
 
 DERIVE_HELP = """Derive footprint and traffic, all dataflow classes, inferred reuse, or a closed form.
 
@@ -34,79 +35,60 @@ Examples:
 """
 
 
+VERBS = (deriving.StatementOptions, deriving.DeriveOptions, deriving.ReuseOptions, deriving.ClosedFormOptions)
+"""Options of what is derived: classes, a loop order, reuse, a closed form."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command("derive", help=DERIVE_HELP)(guarded(derive))
 
 
+@taking(*VERBS)
 def derive(
     *,
     workload: WorkloadArgument,
-    permutation: Annotated[
-        str | None, typer.Option("--permutation", metavar="a,b,c", help="Loop order.", show_default=False)
-    ] = None,
     classes: Annotated[bool, typer.Option("--classes", help="Derive the dataflow classes instead.")] = False,
     reuse: Annotated[bool, typer.Option("--reuse", help="Infer the reuse of tensors instead.")] = False,
-    machine: Annotated[
-        str | None,
-        typer.Option("--machine", metavar="M", help="An accelerator, for the space of --reuse.", show_default=False),
-    ] = None,
-    levels: Annotated[int, typer.Option("--levels", min=1, max=8, help="Bounded memory levels.")] = 1,
     closed_form: Annotated[
         bool, typer.Option("--closed-form", help="Derive an upper bound without tile sizes instead.")
     ] = False,
-    memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE", help="Where to value the closed form: 64KiB.", show_default=False),
-    ] = None,
-    stationary: Annotated[
-        str | None,
-        typer.Option("--stationary", metavar="T", help="Tensor that the closed form keeps.", show_default=False),
-    ] = None,
-    small: Annotated[
-        str | None,
-        typer.Option("--small", metavar="a,b", help="Dims so small that windows are reused.", show_default=False),
-    ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="LaTeX instead of text.")] = False,
-    extents: ExtentsOption = None,
-    semantics: SemanticsOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Print symbolic expressions of a workload."""
-    from optmap.base.writing import to_json
-    from optmap.verbs import deriving
-
+    statement, order, machine, form = ({name: options[name] for name in declared(verb)} for verb in VERBS)
+    asked = {name for verb in VERBS for name, option in declared(verb).items() if option.asks(options[name])}
     if reuse:
-        if (permutation, memory, stationary, small) != (None,) * 4 or classes or closed_form or latex or levels != 1:
+        if asked - {*machine} or classes or closed_form or latex:
             raise InputError(
                 "--reuse is text of its own; use it with --machine, --extents, --semantics and --json alone"
             )
         with Progress("inferring reuse"):
-            answer = deriving.inferred_reuse(workload, machine=machine, extents=extents, semantics=semantics)
-        say(to_json(answer.to_dict()) if as_json else str(answer))
+            answer = deriving.inferred_reuse(workload, **machine)
+        say_answer(answer, as_json=as_json)
         return
-    if machine is not None:
+    if "machine" in asked:
         raise InputError("--machine is for the space of inferred reuse; add --reuse")
-    problem = workload_of(workload, extents, semantics)
     if closed_form:
-        if permutation is not None or classes or levels != 1:
+        if asked - {*form} or classes:
             raise InputError("--closed-form has a loop order of its own; drop --permutation, --classes, --levels")
         with Progress("deriving a closed form"):
-            form = deriving.closed_form(problem, memory=memory, stationary=stationary, small=small)
-        document = form.to_dict() if as_json or latex else {}
-        say(to_json(document) if as_json else document["latex"] if latex else str(form))
+            found = deriving.closed_form(workload, **form)
+        say_answer(found, as_json=as_json, text=found.to_dict()["latex"] if latex else None)
         return
-    if (memory, stationary, small) != (None, None, None):
+    if asked - {*order}:
         raise InputError("--memory, --stationary and --small are for a closed form; add --closed-form")
     if classes:
-        if permutation is not None or latex or levels != 1:
+        if asked - {*statement} or latex:
             raise InputError(
                 "--classes covers all loop orders of one level as text; drop --permutation, --levels, --latex"
             )
         with Progress("deriving classes"):
-            found = deriving.classes(problem)
-        say(to_json(found.to_dict()) if as_json else str(found))
+            classed = deriving.classes(workload, **statement)
+        say_answer(classed, as_json=as_json)
         return
     with Progress("deriving"):
-        derived = deriving.derive(problem, permutation=permutation, levels=levels)
-    say(to_json(derived.to_dict()) if as_json else derived.latex if latex else derived.text)
+        derived = deriving.derive(workload, **order)
+    say_answer(derived, as_json=as_json, text=derived.latex if latex else derived.text)

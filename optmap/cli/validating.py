@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say
+from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import (
-    ExtentsOption,
     JsonOption,
-    LayoutOption,
     MachineOption,
     NoPrefetchOption,
-    PaddingOption,
     PlotFolderOption,
-    path_of,
+    output_option,
+    taking,
+    workloads_argument,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
-from optmap.kernels.code_options import ActivationLayout
+from optmap.verbs import measuring
 
 VALIDATE_HELP = """Hold the time model against this machine, as section 9 of MOpt does.
 
@@ -49,60 +48,33 @@ def register(app: typer.Typer) -> None:
     app.command("validate", help=VALIDATE_HELP)(guarded(validate))
 
 
+@taking(measuring.ValidateOptions)
 def validate(
     *,
     workloads: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements.",
-            show_default=False,
+        workloads_argument(
+            "Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements."
         ),
     ],
     machine: MachineOption = None,
-    samples: Annotated[int, typer.Option("--samples", min=1, help="Tilings per layer.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the tilings, and of the numbers computed with.")] = 0,
-    simulate: Annotated[bool, typer.Option("--simulate/--no-simulate", help="Simulate the machine's caches.")] = True,
-    rounds: Annotated[
-        int, typer.Option("--rounds", min=1, help="In which each sample is timed; two or more for crossed losses.")
-    ] = 5,
-    layout: LayoutOption = ActivationLayout.NHWC,
     no_prefetch: NoPrefetchOption = False,
-    extents: ExtentsOption = None,
-    padding: PaddingOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", parser=path_of, help="Write the JSON document here.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("Write the JSON document here.")] = None,
     plot: PlotFolderOption = None,
     as_json: JsonOption = False,
+    **options: Any,
 ) -> None:
     """Validate and print the rankings."""
     from optmap.base.errors import InputError
-    from optmap.base.writing import check_target, to_json
-    from optmap.verbs import measuring
+    from optmap.base.writing import check_target
 
     if machine is None:
         raise InputError("name the machine at hand: optmap detect -o host.yaml, then --machine host.yaml")
     check_target(output)
     prepare_pictures(plot)
     with Progress("validating") as progress:
-        found = measuring.validate(
-            workloads,
-            machine=machine,
-            samples=samples,
-            seed=seed,
-            simulate=simulate,
-            rounds=rounds,
-            layout=layout,
-            prefetch=not no_prefetch,
-            extents=extents,
-            padding=padding,
-            progress=progress,
-        )
+        found = measuring.validate(workloads, machine=machine, prefetch=not no_prefetch, **options, progress=progress)
     if output is not None:
         found.save(output)
     draw_pictures(found, plot)
-    say(to_json(found.to_dict()) if as_json else str(found))
+    say_answer(found, as_json=as_json)

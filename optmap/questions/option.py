@@ -103,6 +103,8 @@ class Opt:
     """Its type at the shell; None if the shell has no such option."""
     least: int | None = None
     """Of a whole number, the smallest."""
+    most: int | None = None
+    """Of a whole number, the largest that the shell takes."""
     meshes: bool | None = None
     """Whether it means something with meshes and prices only, or without; None if everywhere."""
     elsewhere: str = ""

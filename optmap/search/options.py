@@ -195,6 +195,9 @@ JournalOption = Annotated[
         elsewhere=SEARCHES,
     ),
 ]
+PointsOption = Annotated[
+    int, Opt(help="Capacities of a range.", detail="Evenly on a logarithmic scale.", default=9, least=2)
+]
 SeedOption = Annotated[int, Opt(help="Seed of the search; same seed, same answer.", default=0, least=0)]
 ProgressOption = Annotated[
     Progress | None,

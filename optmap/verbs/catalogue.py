@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.names import choose
 from optmap.files import library
@@ -24,6 +24,8 @@ from optmap.files.inputs import (
 )
 from optmap.machines.machine import Machine
 from optmap.questions.objective import every_objective
+from optmap.questions.option import Opt, declared, taking, values_of
+from optmap.search.options import ExtentsOption, PaddingOption
 from optmap.workloads.workload import Padding, Semantics, Workload
 
 if TYPE_CHECKING:
@@ -103,20 +105,24 @@ def _described(methods: Mapping[str, Any]) -> dict[str, str]:
     return {name: method.description for name, method in methods.items()}
 
 
-def show(
-    name: WorkloadInput | MachineInput,
-    *,
-    extents: ExtentsInput | None = None,
-    padding: Padding | str | None = None,
-    outputs: str | Iterable[str] | None = None,
-) -> Entry:
+class ShowOptions(TypedDict, total=False):
+    """Options of `show`."""
+
+    extents: ExtentsOption
+    padding: PaddingOption
+    outputs: Annotated[
+        str | Iterable[str] | None,
+        Opt(help="Tensors that are outputs although statements read them.", flag="--output", metavar="A,B"),
+    ]
+
+
+@taking(ShowOptions)
+def show(name: WorkloadInput | MachineInput, **options: Unpack[ShowOptions]) -> Entry:
     """A workload, machine, network, sweep or method in full; `.yaml` is a file to edit that loads back equal.
 
     Args:
         name: a library name, a method, a YAML file or a statement.
-        extents: extent per dim, for a statement.
-        padding: of a workload, `stored` or `implicit`; None keeps its own.
-        outputs: of a workload, tensors that are outputs although statements read them; None keeps its own.
+        **options: as they are declared.
 
     Raises:
         UnknownNameError: for a name that the library does not have.
@@ -124,7 +130,7 @@ def show(
     """
     from optmap.report.library.showing import shown
 
-    return shown(name, extents, padding, outputs)
+    return shown(name, **values_of(declared(ShowOptions), options))
 
 
 def load(path: str | Path) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.base.errors import ContradictionError, InfeasibleError, InputError, LimitError
@@ -15,8 +15,10 @@ from optmap.search.options import (
     ConstraintsOption,
     CountingOption,
     EvaluationsOption,
+    ExtentsOption,
     MachineOption,
     ObjectiveOption,
+    PointsOption,
     Progress,
     ProgressOption,
     TimeLimitOption,
@@ -47,9 +49,7 @@ class CompareOptions(WorkloadOptions, total=False):
             metavar="SIZE[:SIZE]",
         ),
     ]
-    points: Annotated[
-        int, Opt(help="Capacities of a range.", detail="Evenly on a logarithmic scale.", default=9, least=2)
-    ]
+    points: PointsOption
     methods: Annotated[
         str | Sequence[str] | None,
         Opt(
@@ -187,27 +187,31 @@ def _found(
     return results, left_out
 
 
+class AlgorithmsOptions(TypedDict, total=False):
+    """Options of `algorithms`."""
+
+    points: PointsOption
+    extents: ExtentsOption
+
+
+@taking(AlgorithmsOptions)
 def algorithms(
-    workload: WorkloadInput,
-    *,
-    memory: MemoryInput | Sequence[MemoryInput],
-    points: int = 9,
-    extents: ExtentsInput | None = None,
+    workload: WorkloadInput, *, memory: MemoryInput | Sequence[MemoryInput], **options: Unpack[AlgorithmsOptions]
 ) -> AlgorithmComparison:
     """Words moved by ways to compute a convolution, as multiples of the bound.
 
     Args:
         workload: a convolution, as for `solve`.
         memory: a capacity, a range such as `4KiB:4MiB`, or several.
-        points: how many of a range.
-        extents: extent per dim, for a statement.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
     """
     from optmap.report.algorithms import algorithm_comparison
 
-    return algorithm_comparison(workload_of(workload, extents), memory, points)
+    asked = values_of(declared(AlgorithmsOptions), options)
+    return algorithm_comparison(workload_of(workload, asked["extents"]), memory, asked["points"])
 
 
 def randomized(

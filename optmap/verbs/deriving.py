@@ -5,22 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.errors import InputError
 from optmap.base.values import quoted
-from optmap.files.inputs import (
-    ExtentsInput,
-    MachineInput,
-    MemoryInput,
-    WorkloadInput,
-    capacity_of,
-    machine_of,
-    names_of,
-    workload_of,
-)
-from optmap.workloads.workload import Semantics, Workload
+from optmap.files.inputs import WorkloadInput, capacity_of, machine_of, workload_of
+from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.search.options import ExtentsOption, MachineOption, MemoryOption, SemanticsOption, names
+from optmap.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from optmap.answers.closed_forms.closed_forms import ClosedFormAnswer
@@ -29,23 +22,69 @@ if TYPE_CHECKING:
     from optmap.report.library.inferred_reuse import InferredReuse
 
 
-def derive(
-    workload: WorkloadInput,
-    *,
-    permutation: str | Sequence[str] | None = None,
-    levels: int = 1,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> Derivation:
+class StatementOptions(TypedDict, total=False):
+    """Options of `classes`, and of all verbs here."""
+
+    extents: ExtentsOption
+    semantics: SemanticsOption
+
+
+class DeriveOptions(StatementOptions, total=False):
+    """Options of `derive`."""
+
+    permutation: Annotated[
+        str | Sequence[str] | None,
+        Opt(help="Loop order.", detail="Every dim once, outermost first; else the workload's.", metavar="a,b,c"),
+    ]
+    levels: Annotated[int, Opt(help="Bounded memory levels.", default=1, least=1, most=8)]
+
+
+class ReuseOptions(StatementOptions, total=False):
+    """Options of `inferred_reuse`."""
+
+    machine: Annotated[MachineOption, Here(help="An accelerator, for the space of --reuse.")]
+
+
+class ClosedFormOptions(StatementOptions, total=False):
+    """Options of `closed_form`."""
+
+    memory: Annotated[MemoryOption, Here(help="Where to value the closed form: 64KiB.")]
+    stationary: Annotated[
+        str | None,
+        Opt(help="Tensor that the closed form keeps.", detail="Else that with the fewest words.", metavar="T"),
+    ]
+    small: Annotated[
+        str | Sequence[str] | None,
+        Opt(help="Dims so small that windows are reused.", read=names, metavar="a,b"),
+    ]
+
+
+class RegimesOptions(StatementOptions, total=False):
+    """Options of `regimes`."""
+
+    memory: Annotated[MemoryOption, Here(help="Where to look it up: 8192w, 64KiB.")]
+    vary: Annotated[
+        str | None,
+        Opt(help="A parameter along which to list the regimes.", detail="The others stay as they are.", metavar="n"),
+    ]
+    over: Annotated[
+        str | Sequence[str] | None,
+        Opt(
+            help="Two parameters, the axes of the picture.",
+            detail="Else M and the first dim.",
+            read=names,
+            metavar="M,n",
+        ),
+    ]
+
+
+@taking(DeriveOptions)
+def derive(workload: WorkloadInput, **options: Unpack[DeriveOptions]) -> Derivation:
     """Symbolic footprint, occupancy and traffic of one loop order.
 
     Args:
         workload: as for `solve`.
-        permutation: every dim once, outermost first, as `n,k,c` or a sequence; None takes the
-            workload's order.
-        levels: bounded memory levels.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        **options: as they are declared.
 
     Returns:
         An answer with `.text` and `.latex`.
@@ -55,65 +94,60 @@ def derive(
     """
     from optmap.report.closed_forms.derivation import derivation
 
-    problem = workload_of(workload, extents, semantics)
-    return derivation(problem, order_of(permutation, problem), levels)
+    problem, asked = _asked(workload, DeriveOptions, options)
+    return derivation(problem, order_of(asked["permutation"], problem), asked["levels"])
 
 
-def classes(
-    workload: WorkloadInput, *, extents: ExtentsInput | None = None, semantics: Semantics | str | None = None
-) -> Classes:
+def _asked(workload: WorkloadInput, kind: type, options: Mapping[str, Any]) -> tuple[Workload, dict[str, Any]]:
+    """The workload that is meant, and the values of all options."""
+    asked = values_of(declared(kind), options)
+    return workload_of(workload, asked["extents"], asked["semantics"]), asked
+
+
+@taking(StatementOptions)
+def classes(workload: WorkloadInput, **options: Unpack[StatementOptions]) -> Classes:
     """The dataflow classes of a workload with their traffic, each dominated one with its proof.
+
+    Args:
+        workload: as for `solve`.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
     """
     from optmap.report.closed_forms.derivation import derived_classes
 
-    return derived_classes(workload_of(workload, extents, semantics))
+    return derived_classes(_asked(workload, StatementOptions, options)[0])
 
 
-def inferred_reuse(
-    workload: WorkloadInput,
-    *,
-    machine: MachineInput | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> InferredReuse:
+@taking(ReuseOptions)
+def inferred_reuse(workload: WorkloadInput, **options: Unpack[ReuseOptions]) -> InferredReuse:
     """Which dims reuse which tensor, and the loop orders that this leaves (Sunstone, Table III and Figure 4).
+
+    On a machine also the size of the space with all dims and with the reuse dims (Table I).
 
     Args:
         workload: as for `solve`.
-        machine: an accelerator, for the size of the space with all dims and with the reuse dims (Table I).
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted.
     """
     from optmap.report.library.inferred_reuse import inferred
 
-    problem = workload_of(workload, extents, semantics)
-    return inferred(problem, None if machine is None else machine_of(machine, None))
+    problem, asked = _asked(workload, ReuseOptions, options)
+    return inferred(problem, None if asked["machine"] is None else machine_of(asked["machine"], None))
 
 
-def closed_form(
-    workload: WorkloadInput,
-    *,
-    memory: MemoryInput | None = None,
-    stationary: str | None = None,
-    small: str | Sequence[str] | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> ClosedFormAnswer:
+@taking(ClosedFormOptions)
+def closed_form(workload: WorkloadInput, **options: Unpack[ClosedFormOptions]) -> ClosedFormAnswer:
     """Loop orders by reuse, and an upper bound in extents and memory, without tile sizes.
+
+    With a memory also its value there, beside the proved lower bound.
 
     Args:
         workload: a contraction of two tensors or a two-dimensional convolution, as for `solve`.
-        memory: capacity at which to put numbers in, and to prove the lower bound.
-        stationary: the tensor that stays; None for the one with the fewest words (the filter of a convolution).
-        small: dims declared small: a tensor whose window slides along one counts as reused.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted, a workload without a closed form included.
@@ -122,32 +156,18 @@ def closed_form(
     """
     from optmap.answers.closed_forms.closed_forms import closed_form_answer
 
-    return closed_form_answer(
-        workload_of(workload, extents, semantics),
-        None if memory is None else capacity_of(memory),
-        stationary,
-        names_of(small, "small") or (),
-    )
+    problem, asked = _asked(workload, ClosedFormOptions, options)
+    memory = None if asked["memory"] is None else capacity_of(asked["memory"])
+    return closed_form_answer(problem, memory, asked["stationary"], asked["small"] or ())
 
 
-def regimes(
-    workload: WorkloadInput,
-    *,
-    memory: MemoryInput | None = None,
-    vary: str | None = None,
-    over: str | Sequence[str] | None = None,
-    extents: ExtentsInput | None = None,
-    semantics: Semantics | str | None = None,
-) -> Regimes:
+@taking(RegimesOptions)
+def regimes(workload: WorkloadInput, **options: Unpack[RegimesOptions]) -> Regimes:
     """Loads bound and optimal tile as a piecewise function of capacity and extents: what `closed-form` prints.
 
     Args:
         workload: a nest with one dim per subscript, or a convolution, as for `solve`.
-        memory: capacity at which to look up regime and tile of the workload's extents.
-        vary: a parameter along which to list what changes, the others as in the workload and `memory`.
-        over: two parameters, the axes of a picture; the memory and the first dim if left out.
-        extents: extent per dim, for a statement.
-        semantics: `accumulate` or `assign`; None keeps the workload's own.
+        **options: as they are declared.
 
     Raises:
         InputError: for anything that cannot be accepted, a workload without a closed form included.
@@ -157,13 +177,9 @@ def regimes(
     """
     from optmap.answers.closed_forms.regime_lookup import looked_up
 
-    problem = workload_of(workload, extents, semantics)
-    return looked_up(
-        problem,
-        None if memory is None else capacity_of(memory).words(problem.word_bits),
-        vary,
-        names_of(over, "over"),
-    )
+    problem, asked = _asked(workload, RegimesOptions, options)
+    words = None if asked["memory"] is None else capacity_of(asked["memory"]).words(problem.word_bits)
+    return looked_up(problem, words, asked["vary"], asked["over"])
 
 
 def order_of(permutation: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:

@@ -6,16 +6,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
-from optmap.base.values import file_path, whole_number
 from optmap.files.inputs import ExtentsInput, MachineInput, machine_of
-from optmap.kernels.code_options import ActivationLayout, CodeOptions
+from optmap.kernels.code_options import ActivationLayout
+from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.search.options import SeedOption, names
+from optmap.verbs.emitting import (
+    CandidatesOption,
+    ComputedOptions,
+    FolderOption,
+    LayoutOption,
+    PrefetchOption,
+    code_options,
+)
 from optmap.workloads.workload import Padding, Workload
 
 if TYPE_CHECKING:
@@ -25,40 +33,55 @@ if TYPE_CHECKING:
 
 BEST = "best"
 """Layout of `bench`: whichever is faster."""
+BOTH = "both"
+"""Caches of `bench`: warm, and cold."""
 COMPETING = (ActivationLayout.NHWC, ActivationLayout.BLOCKED)
 """Layouts for which there are vector kernels, in which layers can hand on what they compute."""
 
 
+def unheard(_text: str, _share: float) -> None:
+    """Progress that nobody listens to."""
+
+
+class BenchOptions(ComputedOptions, total=False):
+    """Options of `bench`."""
+
+    threads: Annotated[
+        int | str | Sequence[int],
+        Opt(help="That share a call: 1 or 1,2.", detail="One number, or several.", default="1", metavar="N,N"),
+    ]
+    caches: Annotated[str, Opt(help="warm, cold (flushed before each call) or both.", default="warm", metavar="STATE")]
+    against: Annotated[
+        str | Sequence[str] | None,
+        Opt(help="Of onednn, torch, tvm; all that are here.", read=names, metavar="A,B"),
+    ]
+    candidates: Annotated[CandidatesOption, Here(help="Mappings of ours per layout that are run.")]
+    rounds: Annotated[int, Opt(help="Samples of each way that is reported.", default=15, least=1)]
+    trials: Annotated[
+        int,
+        Opt(help="By which TVM tunes a layer, once per form.", detail="A second or two each.", default=64, least=1),
+    ]
+    layout: Annotated[
+        ActivationLayout | str,
+        Opt(
+            help=f"Of our images: {', '.join(ActivationLayout)}, or the best.",
+            detail="`best` has the channels last and in blocks compete.",
+            default=BEST,
+            metavar="LAYOUT",
+        ),
+    ]
+
+
+@taking(BenchOptions)
 def bench(
-    workloads: TaskInput | Sequence[TaskInput],
-    *,
-    machine: MachineInput,
-    threads: int | str | Sequence[int] = 1,
-    caches: str = "warm",
-    against: str | Sequence[str] | None = None,
-    candidates: int = 5,
-    rounds: int = 15,
-    trials: int = 64,
-    layout: ActivationLayout | str = BEST,
-    extents: ExtentsInput | None = None,
-    padding: Padding | str | None = None,
-    progress: Callable[[str, float], None] = lambda text, fraction: None,
+    workloads: TaskInput | Sequence[TaskInput], *, machine: MachineInput, **options: Unpack[BenchOptions]
 ) -> Bench:
     """Time emitted code beside libraries: the same layers, checked, in turns, in one process.
 
     Args:
         workloads: names, patterns such as `resnet18/*`, networks, files, statements, or workloads.
         machine: the machine at hand, as `detect` describes it.
-        threads: that share a call: one number, `1,2`, or several.
-        caches: `warm`, `cold` or `both`.
-        against: of `onednn`, `torch` and `tvm`; all that are installed if left out.
-        candidates: the model's first mappings of every layout that are run; the best is kept.
-        rounds: samples of each way that is reported.
-        trials: by which TVM tunes each of its forms of a layer, once; a second or two each.
-        layout: of activations in our code; `best` has the channels last and in blocks compete.
-        extents: of a statement.
-        padding: `stored` or `implicit`; implicit where it is known if left out.
-        progress: told what is done and how much of everything is.
+        **options: as they are declared.
 
     Returns:
         Layers with samples and ratios, and the geometric means; `.plot()` draws Figures 7 and 8 of MOpt.
@@ -69,23 +92,23 @@ def bench(
         CheckError: if code of ours computes something else.
     """
     from optmap.count.timing.results import Caches
-    from optmap.files.inputs import names_of
     from optmap.native.bench.session import BenchPlan, bench_layers
 
-    layers = _layers(workloads, extents, padding)
-    asked = choose("layout", layout, (*ActivationLayout, BEST))
-    states = tuple(Caches) if caches == "both" else (Caches(choose("caches", caches, (*Caches, "both"))),)
+    asked = values_of(declared(BenchOptions), options)
+    layers = _layers(workloads, asked["extents"], asked["padding"])
+    layout = choose("layout", asked["layout"], (*ActivationLayout, BEST))
+    caches = choose("caches", asked["caches"], (*Caches, BOTH))
     plan = BenchPlan(
         machine=machine_of(machine, None),
-        layouts=COMPETING if asked == BEST else (ActivationLayout(asked),),
-        threads=_numbers(threads),
-        caches=states,
-        rounds=rounds,
-        candidates=candidates,
-        against=names_of(against, "against"),
-        trials=whole_number(trials, "trials"),
+        layouts=COMPETING if layout == BEST else (ActivationLayout(layout),),
+        threads=_numbers(asked["threads"]),
+        caches=tuple(Caches) if caches == BOTH else (Caches(caches),),
+        rounds=asked["rounds"],
+        candidates=asked["candidates"],
+        against=asked["against"],
+        trials=asked["trials"],
     )
-    return bench_layers(layers, plan, progress)
+    return bench_layers(layers, plan, asked["progress"] or unheard)
 
 
 def _layers(
@@ -124,36 +147,45 @@ def _numbers(threads: int | str | Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(text) for text in texts))
 
 
+class ValidateOptions(ComputedOptions, total=False):
+    """Options of `validate`."""
+
+    samples: Annotated[int, Opt(help="Tilings per layer.", default=100, least=1)]
+    seed: Annotated[SeedOption, Here(help="Of the tilings, and of the numbers computed with.")]
+    simulate: Annotated[
+        bool,
+        Opt(
+            help="Simulate the machine's caches.",
+            detail="Under the loops of every sample.",
+            default=True,
+            flag="--simulate/--no-simulate",
+            shell=bool,
+        ),
+    ]
+    rounds: Annotated[
+        int,
+        Opt(
+            help="In which each sample is timed; two or more for crossed losses.",
+            detail="Its time is the median beside the others of the same round.",
+            default=5,
+            least=1,
+        ),
+    ]
+    layout: LayoutOption
+    prefetch: PrefetchOption
+    folder: FolderOption
+
+
+@taking(ValidateOptions)
 def validate(
-    workloads: TaskInput | Sequence[TaskInput],
-    *,
-    machine: MachineInput,
-    samples: int = 100,
-    seed: int = 0,
-    simulate: bool = True,
-    rounds: int = 5,
-    layout: ActivationLayout | str = ActivationLayout.NHWC,
-    prefetch: bool = True,
-    extents: ExtentsInput | None = None,
-    padding: Padding | str | None = None,
-    folder: str | Path | None = None,
-    progress: Callable[[str, float], None] = lambda text, fraction: None,
+    workloads: TaskInput | Sequence[TaskInput], *, machine: MachineInput, **options: Unpack[ValidateOptions]
 ) -> Validation:
     """Hold the time model against simulated caches and the clock, on samples of all tilings that fit (MOpt section 9).
 
     Args:
         workloads: names, patterns such as `resnet18/*`, networks, files, statements, or workloads.
         machine: the machine at hand, as `detect` describes it.
-        samples: tilings per layer.
-        seed: of the tilings, and of the numbers that are computed with.
-        simulate: whether the machine's caches are simulated under the loops of every sample.
-        rounds: in which each sample is timed; its time is the median beside the others of the same round.
-        layout: of activations.
-        prefetch: whether the code asks for the next tiles before it needs them.
-        extents: of a statement.
-        padding: `stored` or `implicit`; implicit where it is known if left out.
-        folder: where built objects are kept; `OPTMAP_BUILD_DIR` or a folder of the user's cache if left out.
-        progress: told what is done and how much of everything is.
+        **options: as they are declared.
 
     Returns:
         Per layer the samples, rank correlations (Spearman, Kendall) and the loss of the best one, two and five
@@ -167,16 +199,15 @@ def validate(
     """
     from optmap.native.validate.validation import validate_layers
 
+    asked = values_of(declared(ValidateOptions), options)
     return validate_layers(
-        _layers(workloads, extents, padding),
+        _layers(workloads, asked["extents"], asked["padding"]),
         machine_of(machine, None),
-        samples=samples,
-        seed=seed,
-        simulated=simulate,
-        rounds=rounds,
-        options=CodeOptions(
-            layout=ActivationLayout(choose("layout", layout, list(ActivationLayout))), prefetch=prefetch
-        ),
-        folder=None if folder is None else file_path(folder, "folder"),
-        progress=progress,
+        samples=asked["samples"],
+        seed=asked["seed"],
+        simulated=asked["simulate"],
+        rounds=asked["rounds"],
+        options=code_options(asked),
+        folder=asked["folder"],
+        progress=asked["progress"] or unheard,
     )

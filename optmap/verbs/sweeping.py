@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.errors import InputError
-from optmap.files.inputs import MachineInput, MemoryInput, capacities_of, machine_of, products_of, text_of
+from optmap.files.inputs import MachineInput, MemoryInput, capacities_of, machine_of, names_of, products_of, text_of
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import (
     CountingOption,
     MethodOption,
     ObjectiveOption,
-    Progress,
+    PointsOption,
     ProgressOption,
     SemanticsOption,
     TargetOptions,
@@ -48,7 +49,7 @@ class NetworkOptions(TargetOptions, total=False):
         ),
     ]
     level: Annotated[str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.")]
-    points: Annotated[int, Opt(help="Of --curve: capacities of the range.", default=9, least=2)]
+    points: Annotated[PointsOption, Here(help="Of --curve: capacities of the range.")]
     time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.")]
     jobs: JobsOption
     directory: DirectoryOption
@@ -120,26 +121,44 @@ def plan(spec: Mapping[str, object] | str | Path, directory: str | Path | None =
     return plan_sweep(as_spec(spec), None if directory is None else Path(directory))
 
 
-def plot(
-    directory: str | Path,
-    output: str | Path | None = None,
-    *,
-    format: str = "png",
-    network: str | Path | None = None,
-    targets: Sequence[float] | None = None,
-    pareto: Sequence[str] = ("capacity_bytes", "traffic_bytes"),
-    progress: Progress | None = None,
-) -> Pictures:
+class PictureFormat(StrEnum):
+    """Forms of the pictures."""
+
+    PNG = "png"
+    SVG = "svg"
+    PDF = "pdf"
+    HTML = "html"
+
+
+class PlotOptions(TypedDict, total=False):
+    """Options of `plot`."""
+
+    format: Annotated[
+        PictureFormat | str, Opt(help="Form of the pictures.", default=PictureFormat.PNG, choices=PictureFormat)
+    ]
+    network: Annotated[
+        str | Path | None,
+        Opt(help="Add up the layers of this network: a library name, or a workload file with counts.", metavar="NAME"),
+    ]
+    targets: Annotated[
+        Sequence[float] | None,
+        Opt(help="Multiple of the compulsory traffic to reach; repeat as needed.", flag="--target", shell=list[float]),
+    ]
+    pareto: Annotated[
+        str | Sequence[str],
+        Opt(help="Metrics of the Pareto front.", default="capacity_bytes,traffic_bytes", metavar="X,Y"),
+    ]
+    progress: ProgressOption
+
+
+@taking(PlotOptions)
+def plot(directory: str | Path, output: str | Path | None = None, **options: Unpack[PlotOptions]) -> Pictures:
     """Draw the curves of a sweep and name the cheapest capacities.
 
     Args:
         directory: what `sweep` wrote.
         output: folder of the pictures; `plots` in the directory if left out.
-        format: `png`, `svg`, `pdf` or `html`.
-        network: add up the layers of this network.
-        targets: multiples of the compulsory traffic to reach.
-        pareto: two metrics.
-        progress: called with a text and the share that is done.
+        **options: as they are declared.
 
     Returns:
         The files, and the sizing table when printed.
@@ -149,15 +168,17 @@ def plot(
     """
     from optmap.sweeps.pictures import draw
 
-    if len(pareto) != 2:
-        raise InputError(f"pareto {','.join(pareto)!r}: two metrics are needed, such as capacity_bytes,traffic_bytes")
-    place = Path(text_of(directory, "directory", "the folder of a sweep"))
+    asked = values_of(declared(PlotOptions), options)
+    metrics = names_of(asked["pareto"], "pareto (--pareto)") or ()
+    if len(metrics) != 2:
+        raise InputError(f"pareto {','.join(metrics)!r}: two metrics are needed, such as capacity_bytes,traffic_bytes")
+    network, place = asked["network"], Path(text_of(directory, "directory", "the folder of a sweep"))
     return draw(
         place,
         place / "plots" if output is None else Path(output),
-        form=format,
+        form=asked["format"],
         network=None if network is None else text_of(network, "network", "a library name or a workload file"),
-        targets=targets,
-        metrics=(pareto[0], pareto[1]),
-        progress=progress,
+        targets=asked["targets"],
+        metrics=(metrics[0], metrics[1]),
+        progress=asked["progress"],
     )

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 import pytest
+from typer.testing import CliRunner
 
 import optmap
 from optmap import api
 from optmap.base.errors import InputError
+from optmap.cli.app import app
 from optmap.cli.options import taking as at_the_shell
 from optmap.questions.option import Here, Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.search.options import CapacityOption, SharedOptions, SolveOptions, TimeLimitOption
 from optmap.sweeps import Options, make_point, read_task, spec_from, task_text
+from optmap.sweeps.options import GridOptions, RaceOptions
 from optmap.sweeps.spec import SWEEP, SweepOptions
+from optmap.verbs import (
+    catalogue,
+    checking,
+    comparing,
+    deriving,
+    emitting,
+    exchange,
+    exploring,
+    measuring,
+    modelling,
+    running,
+    sweeping,
+)
 from optmap.workloads.parser import parse_workload
 
 PRODUCT = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 12, "j": 8, "k": 6})
@@ -88,18 +105,40 @@ def test_python_shell_and_sweeps_have_the_same_options() -> None:
     assert {"return", "workload", "options"} == set(get_type_hints(optmap.solve))
 
 
-def test_every_option_of_solve_is_said_at_the_shell(optmap_help: str) -> None:
-    for option in declared(SolveOptions).values():
-        assert (option.flag in optmap_help) is (option.opt.shell is not None), option.name
+DECLARED = {
+    "solve": SolveOptions,
+    "bound": api.BoundOptions,
+    "sweep": GridOptions,
+    "race": RaceOptions,
+    "show": catalogue.ShowOptions,
+    "evaluate": checking.EvaluateOptions,
+    "compare": comparing.CompareOptions,
+    "algorithms": comparing.AlgorithmsOptions,
+    "derive": deriving.DeriveOptions,
+    "closed-form": deriving.RegimesOptions,
+    "emit": emitting.EmitOptions,
+    "score": exchange.ScoreOptions,
+    "sensitivity": exploring.SensitivityOptions,
+    "bench": measuring.BenchOptions,
+    "validate": measuring.ValidateOptions,
+    "export": modelling.ExportOptions,
+    "run": running.RunOptions,
+    "network": sweeping.NetworkOptions,
+    "plot": sweeping.PlotOptions,
+}
+IN_PYTHON = {"closed-form": "regimes"}
 
 
-@pytest.fixture(scope="module")
-def optmap_help() -> str:
-    from typer.testing import CliRunner
-
-    from optmap.cli.app import app
-
-    return CliRunner().invoke(app, ["solve", "--help"]).output
+@pytest.mark.parametrize("verb", DECLARED)
+def test_what_a_verb_declares_python_and_the_shell_take(verb: str) -> None:
+    said = CliRunner().invoke(app, [verb, "--help"]).output
+    python = getattr(optmap, IN_PYTHON.get(verb, verb))
+    for name, option in declared(DECLARED[verb]).items():
+        parameter = inspect.signature(python).parameters[name]
+        assert (parameter.kind, parameter.default) == (inspect.Parameter.KEYWORD_ONLY, option.opt.default)
+        assert f"    {name}: {option.opt.help.split()[0]}" in str(python.__doc__)
+        if option.opt.shell is not None:
+            assert re.split("[ /]", option.flag)[0] in said
 
 
 def test_a_name_that_is_no_option_is_refused_as_python_refuses_it() -> None:

@@ -38,7 +38,7 @@ from optmap.search.iooub.grid import TileGrid
 from optmap.search.iooub.pieces import DEEP, TiledPiece, _Cutter, value_of
 from optmap.search.iooub.units import units_of
 from optmap.solvers import Stop
-from optmap.verbs.running import compile_result
+from optmap.verbs.emitting import compile_result
 from optmap.workloads.parser import parse_workload
 
 
