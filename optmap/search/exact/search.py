@@ -87,7 +87,6 @@ def search_nest(
     counting: NestPolicy,
     clock: Clock,
     progress: Callable[[str], None] | None = None,
-    start: Nest | None = None,
     elsewhere: Elsewhere | None = None,
     below: float = float("inf"),
     dominance: bool = True,
@@ -102,8 +101,8 @@ def search_nest(
         counting: how words are counted.
         clock: when to stop; the answer then has what was found and proved so far.
         progress: takes a line of text now and then.
-        start: a valid mapping to be better than.
-        elsewhere: another search, asked once for such a mapping, and how many it judged, if some passes prove nothing.
+        elsewhere: another search, asked once for a mapping to be better than, and how many it judged, if some passes
+            prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
         dominance: off to check the search against itself.
         bounds: off to check the search against itself.
@@ -115,7 +114,7 @@ def search_nest(
     begun = time.monotonic()
     machinery = Machinery(ExactFrame(fabric, counting, merit), dominance=dominance, bounds=bounds)
     search = _ExactSearch(machinery, clock, progress or (lambda _: None), below=below, begun=begun, elsewhere=elsewhere)
-    return search.run(start)
+    return search.run()
 
 
 class _ExactSearch:
@@ -144,9 +143,8 @@ class _ExactSearch:
         self.value = below
         self.bound = 0.0
 
-    def run(self, start: Nest | None) -> ExactAnswer:
+    def run(self) -> ExactAnswer:
         """All passes."""
-        self._given(start, int(start is not None))
         root = self.machinery.root_bound()
         self.bound = root
         if not self.bounded:
