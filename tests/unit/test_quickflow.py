@@ -399,3 +399,10 @@ def test_reaches_the_optimum_of_a_layer(machine: str, optimum: float) -> None:
     assert first.nest == again.nest
     assert first.found.trace is not None
     assert {cut.rule for cut in first.found.trace.cuts} >= {"equi-reuse", "equi-dataflow", "one shot", "capacity"}
+
+
+@pytest.mark.parametrize("method", ["quickflow", "sunstone", "random"])
+def test_a_subscript_without_dims_has_one_value(method: str) -> None:
+    found = optmap.solve("C[i] = A[i,0]*B[i]", extents={"i": 64}, machine="eyeriss", method=method, evaluations=200)
+    same = optmap.solve("C[i] = A[i]*B[i]", extents={"i": 64}, machine="eyeriss", method=method, evaluations=200)
+    assert found.cost == same.cost

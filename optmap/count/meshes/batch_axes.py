@@ -17,10 +17,12 @@ def axis_sizes(coefficients: Sequence[int], extents: Sequence[Column], footprint
     """Words of one axis that tiles hold.
 
     Args:
-        coefficients: of the dims of the axis, one or more; columns of which no entry exceeds 1 may be left out.
+        coefficients: of the dims of the axis; columns of which no entry exceeds 1 may be left out.
         extents: of the tiles, per dim.
         footprint: what the axis has of them (`Footprint.words`).
     """
+    if not extents:
+        return np.ones(1)
     if footprint is Footprint.HULL:
         return _span(coefficients, extents)
     if footprint is Footprint.UNIT_STRIDES:

@@ -8,6 +8,8 @@ from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import whole
 from optmap.machines.fabric import Fabric, Memory, Rule
 from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
+from optmap.questions.policy import Footprint
+from optmap.search.accelerators.fitting import Fitting
 from optmap.search.accelerators.shares import fields_of, shares_of
 from optmap.symbolic.numbers import prime_factors
 
@@ -99,10 +101,10 @@ def _place(
     further[rows, dim] = prime
     open_ = np.zeros((len(trips), len(fabric.memories), KINDS), bool)
     tiles = trips.prod(axis=2).cumprod(axis=1) * further[:, None]
-    fits = np.ones(len(trips), bool)
+    fits, fitting = np.ones(len(trips), bool), Fitting(fabric, Footprint.HULL)
     for number in reversed(range(len(fabric.memories))):
         memory = fabric.memories[number]
-        fits &= _fits(fabric, number, tiles[:, number], keeps[:, number])
+        fits &= fitting.fit(number, tiles[:, number], keeps[:, number])
         for kind, direction in enumerate((memory.x, memory.y)):
             now = trips[:, number, kind] * further
             allowed = np.array(direction.allowed)[dim] & (now.prod(axis=1) <= direction.size)
@@ -115,19 +117,6 @@ def _place(
     places = open_.reshape(len(trips), len(fabric.memories) * KINDS)
     chosen = (rng.random(places.shape) * places).argmax(axis=1)
     trips[rows, chosen // KINDS, chosen % KINDS, dim] *= prime
-
-
-def _fits(fabric: Fabric, number: int, tile: Integers, keeps: Booleans) -> Booleans:
-    found = np.ones(len(tile), bool)
-    for room in fabric.memories[number].rooms:
-        held = np.zeros(len(tile), np.int64)
-        for operand, weight in zip(room.operands, room.weights, strict=True):
-            words = np.ones(len(tile), np.int64)
-            for axis in fabric.operands[operand].axes:
-                words *= 1 + sum(factor * (tile[:, dim] - 1) for dim, factor in axis)
-            held += whole(words, weight) * keeps[:, operand]
-        found &= held <= room.capacity
-    return found
 
 
 def _admitted(rules: tuple[Rule, ...], trips: Integers) -> Booleans:
