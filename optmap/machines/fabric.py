@@ -42,6 +42,11 @@ class Operand:
         """Every dim that occurs in a subscript: those that are relevant to it."""
         return frozenset(dim for axis in self.axes for dim, _ in axis)
 
+    @property
+    def window_dims(self) -> frozenset[int]:
+        """The dims that it has together with others in one subscript."""
+        return frozenset(dim for axis in self.axes if len(axis) > 1 for dim, _ in axis)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
@@ -153,9 +158,15 @@ class Memory(Concise):
                 place += 1
         return loops[place:]
 
+    def entries(self, dim: int) -> tuple[int, ...]:
+        """Places in its order of the entries that a loop of a dim may belong to; 0 alone if it has no order."""
+        pattern = self.order or (None,)
+        named = any(entry is not None and dim in entry for entry in pattern)
+        return tuple(place for place, entry in enumerate(pattern) if (not named if entry is None else dim in entry))
+
     def loopable(self, dims: int) -> tuple[bool, ...]:
         """Per dim, of so many, whether the memory's order has a place for a temporal loop of it."""
-        return tuple(not self.unordered((dim,)) for dim in range(dims))
+        return tuple(bool(self.entries(dim)) for dim in range(dims))
 
     def where(self, room: SharedRoom) -> str:
         """What one of its rooms is called in messages."""

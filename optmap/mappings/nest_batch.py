@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.errors import InputError
-from optmap.machines.fabric import Fabric
+from optmap.base.rows import Rows
+from optmap.machines.fabric import Fabric, Rule
 from optmap.mappings.nest import MemoryNest, Nest
 
 Integers = NDArray[np.int64]
@@ -23,7 +24,7 @@ TIME = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NestBatch:
+class NestBatch(Rows):
     """Nests of one fabric, as arrays. Memories inner to outer, dims and operands as the fabric numbers them."""
 
     x: Integers
@@ -47,10 +48,6 @@ class NestBatch:
     def __len__(self) -> int:
         return len(self.temporal)
 
-    def __getitem__(self, rows: slice | Integers | Booleans) -> NestBatch:
-        """Some of the nests."""
-        return NestBatch(**{part.name: getattr(self, part.name)[rows] for part in fields(self)})
-
     def nest(self, row: int) -> Nest:
         """One nest, as loops."""
         return Nest(
@@ -68,10 +65,12 @@ class NestBatch:
         )
 
 
-def joined(batches: Sequence[NestBatch]) -> NestBatch:
-    """Batches of one fabric, one at least, one after the other."""
-    names = (part.name for part in fields(NestBatch))
-    return NestBatch(**{name: np.concatenate([getattr(batch, name) for batch in batches]) for name in names})
+def rules_met(rules: Iterable[Rule], trips: Integers) -> Booleans:
+    """(rows,): whether trips (rows, dims) meet all of some rules."""
+    found = np.ones(len(trips), bool)
+    for rule in rules:
+        found &= rule.met(trips[:, list(rule.dims)].prod(axis=1))
+    return found
 
 
 def batch_of(nests: Sequence[Nest], fabric: Fabric) -> NestBatch:

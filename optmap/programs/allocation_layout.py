@@ -100,11 +100,9 @@ class StageLayout:
             if stage.size is not None and above < stage.memory <= to:
                 yield number
 
-    def times(self, above: int, to: int | None = None) -> Iterator[int]:
-        """Temporal stages of the memories above one, up to another (it included)."""
-        for number, stage in enumerate(self.stages):
-            if stage.size is None and above < stage.memory and (to is None or stage.memory <= to):
-                yield number
+    def times(self, above: int) -> Iterator[int]:
+        """Temporal stages of the memories above one."""
+        return (number for number, stage in enumerate(self.stages) if stage.size is None and above < stage.memory)
 
     def values(self, window: TabledSubscript, extents: tuple[int, ...]) -> int:
         """Words along a subscript of a tile, as they are counted."""
@@ -218,10 +216,8 @@ def _stages(fabric: Fabric) -> Iterator[Stage]:
             )
             if any(moves) or direction.rules:
                 yield Stage(memory=number, kind=kind, moves=moves, size=direction.size, rules=direction.rules)
-        still = _still(memory.rules, fabric)
-        if memory.order and None not in memory.order:
-            still |= set(range(len(fabric.dims))) - {dim for group in memory.order if group for dim in group}
-        moves = tuple(dim not in still and extent > 1 for dim, extent in enumerate(fabric.extents))
+        still, loops = _still(memory.rules, fabric), memory.loopable(len(fabric.dims))
+        moves = tuple(loops[dim] and dim not in still and extent > 1 for dim, extent in enumerate(fabric.extents))
         yield Stage(memory=number, kind=StageKind.TIME, moves=moves, size=None, rules=memory.rules)
 
 

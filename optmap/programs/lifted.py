@@ -49,14 +49,48 @@ class LiftedDim:
         return min(self.factor, extent) if self.low else -(-extent // self.factor)
 
 
+def whole_dims(workload: Workload) -> tuple[LiftedDim, ...]:
+    """Every dim of a workload as one digit."""
+    return tuple(LiftedDim(name=d, dim=d, limit=Fraction(n)) for d, n in workload.sizes)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiftedLp:
-    """The lifted LP as data: what is maximised is the sum of the logarithms of all digits."""
+    """A tiling LP as data: what is maximised is the sum of the logarithms of all digits."""
 
     digits: tuple[LiftedDim, ...]
     """Variables, dims in the order of the workload."""
     rows: tuple[tuple[str, tuple[str, ...], Fraction], ...]
     """(label, digits whose product must fit, elements that fit) per constraint."""
+
+    def program(self, name: str, notes: tuple[str, ...] = ()) -> Program:
+        """It as a program.
+
+        Args:
+            name: one line.
+            notes: what a reader should know.
+        """
+        return Program(
+            name=name,
+            form=Form.LP,
+            convex=True,
+            sense=Sense.MAXIMIZE,
+            variables=tuple(
+                Variable(
+                    name=f"t[{d.name}]",
+                    quantity=f"T[{d.name}]",
+                    lower=0.0,
+                    upper=log(d.limit),
+                    log=True,
+                    unit="iterations",
+                )
+                for d in self.digits
+            ),
+            build=partial(_build, name, self),
+            objective_unit="operations per tile",
+            objective_log=True,
+            notes=notes,
+        )
 
 
 def lifted_lp(workload: Workload, *, capacity: float) -> LiftedLp:
@@ -105,30 +139,8 @@ def lifted_tiling_program(workload: Workload, *, capacity: float) -> Program:
     Raises:
         InputError: if it is no convolution or an element of some tensor exceeds the capacity.
     """
-    lp = lifted_lp(workload, capacity=capacity)
-    name = f"lifted tiling LP of {workload.title}"
-    variables = tuple(
-        Variable(
-            name=f"t[{d.name}]",
-            quantity=f"T[{d.name}]",
-            lower=0.0,
-            upper=log(d.limit),
-            log=True,
-            unit="iterations",
-        )
-        for d in lp.digits
-    )
-    return Program(
-        name=name,
-        form=Form.LP,
-        convex=True,
-        sense=Sense.MAXIMIZE,
-        variables=variables,
-        build=partial(_build, name, lp),
-        objective_unit="operations per tile",
-        objective_log=True,
-        notes=("each summand of an image subscript is bounded alone: up to a factor 2 per window in the footprint",),
-    )
+    note = "each summand of an image subscript is bounded alone: up to a factor 2 per window in the footprint"
+    return lifted_lp(workload, capacity=capacity).program(f"lifted tiling LP of {workload.title}", (note,))
 
 
 def _digits(workload: Workload, form: ConvolutionForm) -> tuple[LiftedDim, ...]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from optmap.base.errors import InputError
 from optmap.base.shown import Concise
-from optmap.programs.lifted import LiftedDim, lifted_lp
+from optmap.programs.lifted import LiftedDim, lifted_lp, whole_dims
 from optmap.programs.loglp_numbers import LogField
 from optmap.workloads.forms import convolution_form
 from optmap.workloads.workload import Workload
@@ -109,9 +108,10 @@ def _slides(workload: Workload) -> bool:
 
 
 def _projective(workload: Workload) -> tuple[tuple[LiftedDim, ...], tuple[TilingRow, ...]]:
-    digits = tuple(LiftedDim(name=d, dim=d, limit=Fraction(n)) for d, n in workload.sizes)
     held = (tuple(d for d in workload.dims if d in tensor.dims) for tensor in workload.tensors)
-    return digits, tuple(TilingRow(access=i, members=members) for i, members in enumerate(held) if members)
+    return whole_dims(workload), tuple(
+        TilingRow(access=i, members=members) for i, members in enumerate(held) if members
+    )
 
 
 def _lifted(workload: Workload) -> tuple[tuple[LiftedDim, ...], tuple[TilingRow, ...]]:

@@ -9,7 +9,6 @@ Source: MOpt, Eq. 3-5 (one level), section 5 (min-max), Algorithm 1 (levels fixe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from optmap.base.errors import InputError
@@ -73,9 +72,7 @@ def minmax_level_program(
     levels: Sequence[TileLevel],
     *,
     objective_level: int,
-    fixed_tiles: Mapping[int, Mapping[str, float]] | None = None,
     against: Collection[int] | None = None,
-    scale: Scale = Scale.LOG,
 ) -> Program:
     """One program of MOpt's decomposition: level l is minimised subject to being the largest.
 
@@ -84,23 +81,19 @@ def minmax_level_program(
 
     Args:
         workload: what is computed.
-        levels: inner to outer.
+        levels: inner to outer, with the tiles of levels already decided (MOpt Algorithm 1, line 17).
         objective_level: index l of the level that is minimised.
-        fixed_tiles: whole tiles of levels already decided (MOpt Algorithm 1, line 17), by index.
         against: levels k to compare with; all others by default.
-        scale: logarithmic or raw variables.
 
     Raises:
         InputError: for a wrong level, permutation, fixed size, capacity or bandwidth.
         InfeasibleError: if the smallest tiles do not fit.
     """
-    chosen = dict(fixed_tiles or {})
     others = tuple(k for k in (range(len(levels)) if against is None else sorted(set(against))) if k != objective_level)
-    if any(not 0 <= k < len(levels) for k in (objective_level, *others, *chosen)):
+    if any(not 0 <= k < len(levels) for k in (objective_level, *others)):
         raise InputError(f"level index out of range: there are {len(levels)} levels, numbered from 0")
-    merged = [replace(level, fixed={**level.fixed, **chosen.get(i, {})}) for i, level in enumerate(levels)]
     title = f"decomposition of the min-max of {workload.title}, level {levels[objective_level].name}"
-    plan = make_plan(workload, tuple(merged), scale, name=title)
+    plan = make_plan(workload, tuple(levels), Scale.LOG, name=title)
     build = partial(build_decomposition, plan, objective_level, others)
     return plan.program(build, unit="cycles", target=objective_level, convex=not others)
 

@@ -59,7 +59,7 @@ __getattr__, __dir__ = exports(
         "explore.protocol": "NoSettings Exhausted Proposals Brief Scores Strategy",
         "explore.random": "RandomSettings",
         "explore.route": "explorer strategy_of",
-        "explore.settings": "Settable described setting setting_texts settings_of",
+        "explore.settings": "Settable described setting settings_of",
         "method": "Method refuse",
         "methods": "METHODS default_method register_method",
         "papers.mopt": "relaxation_report",

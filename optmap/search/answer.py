@@ -241,10 +241,10 @@ def _check_divisors(question: Question, mapping: Mapping) -> None:
 def _floor_relaxation(question: Question, mapping: Mapping, prediction: Prediction) -> Relaxation:
     """What no code goes below in time."""
     running = Running(threads=prediction.threads, caches=prediction.caches)
-    return _counted(
+    return Relaxation.counted(
         mapping,
-        value=float(floor_cycles(question.workload, question.machine, running)),
-        formulation="multiply-adds at the peak of all threads, and every element touched once over every link",
+        float(floor_cycles(question.workload, question.machine, running)),
+        "multiply-adds at the peak of all threads, and every element touched once over every link",
     )
 
 
@@ -253,22 +253,5 @@ def _compulsory_relaxation(question: Question, mapping: Mapping) -> Relaxation:
     words = compulsory(question.workload, question.objective)
     split = [number for number, level in enumerate(mapping.levels) if prod(level.spatial.values()) > 1]
     whole = dict.fromkeys(range(max(split, default=0), len(mapping.levels)), words)
-    return _counted(
-        mapping,
-        value=float(question.objective.value(whole, question.machine, question.workload.word_bits)),
-        formulation="compulsory traffic: every word of every tensor once",
-    )
-
-
-def _counted(mapping: Mapping, *, value: float, formulation: str) -> Relaxation:
-    """A relaxation that needs no program."""
-    return Relaxation(
-        value=value,
-        proved=True,
-        formulation=formulation,
-        tolerance=0.0,
-        method="counting",
-        classes=tuple(level.permutation for level in mapping.levels),
-        tiles=tuple({d: float(n) for d, n in level.tile.items()} for level in mapping.levels),
-        cross_check=None,
-    )
+    value = question.objective.value(whole, question.machine, question.workload.word_bits)
+    return Relaxation.counted(mapping, float(value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 from optmap.base.clock import Clock
@@ -71,6 +72,17 @@ class Question(Concise):
     def clock(self) -> Clock:
         """When to stop; it runs from the first look at it."""
         return Clock.after(self.time_limit)
+
+    def tell(self, text: str, done: float = 0.0) -> None:
+        """Tell whoever looks on what is being done.
+
+        Args:
+            text: what.
+            done: the share of something that may end before the time does.
+        """
+        if self.progress is not None:
+            passed = 1 - self.clock.left / self.time_limit if self.time_limit < inf else 0.0
+            self.progress(text, min(1.0, max(passed, done)))
 
     @cached_property
     def bare(self) -> Fabric:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from optmap.base.shown import Concise
+from optmap.mappings.levels import Mapping
+
+if TYPE_CHECKING:
+    from typing import Self
+
+EVERY_WORD = "compulsory traffic: every word of every tensor once"
+"""What every mapping moves, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +37,26 @@ class Relaxation(Concise):
     """Value that another solver finds for the same loop orders; None if it was not asked."""
     checked_by: str = "Ipopt"
     """That solver."""
+
+    @classmethod
+    def counted(cls, mapping: Mapping, value: float, formulation: str = EVERY_WORD, method: str = "counting") -> Self:
+        """What is proved below a mapping without a program.
+
+        Args:
+            mapping: found, or its best like.
+            value: proved.
+            formulation: how, in words.
+            method: of the proof.
+        """
+        return cls(
+            value=value,
+            proved=True,
+            formulation=formulation,
+            tolerance=0.0,
+            method=method,
+            classes=tuple(level.permutation for level in mapping.levels),
+            tiles=tuple({d: float(n) for d, n in level.tile.items()} for level in mapping.levels),
+        )
 
     def gap(self, cost: float) -> float | None:
         """How far a cost is above the proved value, cost / value - 1; None if nothing above 0 is proved.

@@ -70,7 +70,7 @@ def solve_batch(
     point = np.full(start.shape, np.nan)
     value, bound = np.full(len(start), np.inf), np.full(len(start), np.inf)
     live = np.flatnonzero(np.isfinite(start).all(axis=1))
-    work = Iterates(batch.take(live), start[live])
+    work = Iterates(batch[live], start[live])
     done = np.zeros(live.size, dtype=bool)
     steps = 0
     with np.errstate(all="ignore"):  # what overflows is found broken

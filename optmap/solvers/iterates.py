@@ -14,6 +14,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.rows import Rows
+
 Array = NDArray[np.float64]
 
 NO_TERM = -1.0e4
@@ -27,7 +29,7 @@ ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Rows):
     """B programs of one shape, with n variables, K epigraph rows and J capacities of at most m terms."""
 
     exponents: Array
@@ -46,10 +48,6 @@ class Batch:
     """(B, n): lower ends of the box."""
     upper: Array
     """(B, n): upper ends of the box, strictly above the lower ends."""
-
-    def take(self, index: NDArray[np.intp]) -> Batch:
-        """The programs at `index`."""
-        return Batch(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
 
     def totals(self, t: Array) -> Array:
         """(B, K + J): the posynomials at the points t (B, n)."""
@@ -149,8 +147,7 @@ class Iterates:
         """The programs at `index`."""
         other = object.__new__(Iterates)
         for name in self.PER_PROGRAM:
-            own = getattr(self, name)
-            setattr(other, name, own.take(index) if name == "batch" else own[index])
+            setattr(other, name, getattr(self, name)[index])
         return other
 
     def points(self) -> tuple[Array, Array]:

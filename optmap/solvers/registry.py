@@ -11,7 +11,7 @@ from typing import Any
 from optmap.base.errors import InputError, SolverUnavailableError
 from optmap.base.names import choose
 from optmap.programs.program import Form, Program
-from optmap.solvers.config import SolverConfig, check_options, load_config
+from optmap.solvers.config import FORMS, SolverConfig, check_options, load_config
 from optmap.solvers.status import PointKind, Solution
 
 
@@ -25,12 +25,13 @@ class SolverEntry:
     """Imports the module that calls it; it has `solve_model`, or `solve_posynomial` for geometric programs."""
     requires: str
     """Python module that must be importable."""
-    forms: frozenset[str]
-    """Sections of `solvers.cfg` that it may be chosen for."""
-    proves_bound: bool
-    """Whether it returns a bound on the optimum (Ipopt: for programs whose structure is convex)."""
     install: str
     """Command that installs it."""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Sections of `solvers.cfg` that it may be chosen for."""
+        return tuple(form for form, solvers in FORMS.items() if self.name in solvers)
 
     def unavailable(self) -> str | None:
         """None if the solver can be used, else the reason."""
@@ -73,8 +74,6 @@ SOLVERS: dict[str, SolverEntry] = {
             title="HiGHS",
             load=_highs,
             requires="highspy",
-            forms=frozenset({"lp", "milp"}),
-            proves_bound=True,
             install="pip install highspy",
         ),
         SolverEntry(
@@ -82,8 +81,6 @@ SOLVERS: dict[str, SolverEntry] = {
             title="Ipopt through cyipopt",
             load=_ipopt,
             requires="cyipopt",
-            forms=frozenset({"nlp", "geometric", "relaxation"}),
-            proves_bound=True,
             install="pip install cyipopt-wheels==1.7.0.dev0 (Linux x86-64), else pip install cyipopt",
         ),
         SolverEntry(
@@ -91,8 +88,6 @@ SOLVERS: dict[str, SolverEntry] = {
             title="batched interior point of optmap",
             load=_batch,
             requires="numpy",
-            forms=frozenset({"relaxation"}),
-            proves_bound=True,
             install="pip install numpy",
         ),
         SolverEntry(
@@ -100,8 +95,6 @@ SOLVERS: dict[str, SolverEntry] = {
             title="SciPy SLSQP",
             load=_scipy,
             requires="scipy.optimize",
-            forms=frozenset({"nlp", "geometric"}),
-            proves_bound=False,
             install="pip install scipy",
         ),
     )

@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from spatial_brute_force import tiny_machine, tiny_workload
 from spatial_strategies import STATEMENTS, WALKED, dims_of, statement
+from spatial_walk import walk_spatial
 
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.count.meshes.count import NEST_EXACT, count_nest
 from optmap.count.meshes.results import SpatialCost
-from optmap.count.meshes.walk import walk_spatial
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.mappings.nest_batch import NestBatch
 from optmap.search import random_nests

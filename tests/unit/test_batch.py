@@ -133,7 +133,7 @@ def test_programs_without_a_start_are_infeasible():
     assert np.isinf(found.bound[[2, 5]]).all()
     assert np.isnan(found.point[[2, 5]]).all()
     others = [i for i in range(SIZE) if i not in {2, 5}]
-    alone = solve_batch(batch.take(np.array(others)), start=start[others])
+    alone = solve_batch(batch[np.array(others)], start=start[others])
     assert np.allclose(found.value[others], alone.value, rtol=1e-7)
     nothing = solve_batch(batch, start=np.full_like(start, np.nan))
     assert nothing.iterations == 0
@@ -188,7 +188,7 @@ def test_a_program_is_solved_alike_alone_and_in_company():
     batch = random_batch(12)
     together = solve_batch(batch, start=start_of(batch))
     for i in range(SIZE):
-        alone = solve_batch(batch.take(np.array([i])), start=start_of(batch)[[i]])
+        alone = solve_batch(batch[np.array([i])], start=start_of(batch)[[i]])
         assert alone.value[0] == pytest.approx(together.value[i], rel=1e-7)
         assert alone.bound[0] == pytest.approx(together.bound[i], rel=1e-6)
         assert alone.iterations <= together.iterations
@@ -216,7 +216,7 @@ def test_steps_are_few():
 
 def test_a_singular_matrix_takes_no_other_program_along() -> None:
     """The first program is paid by its constant: z falls below every power of ten, and its equations degenerate."""
-    alone = random_batch(3, constants=False).take(np.array([0]))
+    alone = random_batch(3, constants=False)[np.array([0])]
     paid = Batch(**{name: getattr(alone, name) for name in alone.__slots__} | {"constant": alone.constant + 1e6})
     both = Batch(**{name: np.concatenate([getattr(paid, name), getattr(alone, name)]) for name in alone.__slots__})
     found = solve_batch(both, start=start_of(both))

@@ -5,11 +5,12 @@ import random
 import numpy as np
 import pytest
 from cases import cases as tries
+from levels_walk import walk_levels
 
 from optmap.count.levels.cost import evaluate_cost
 from optmap.count.levels.per_level import LevelModel
 from optmap.count.levels.whole_nest import exact_traffic
-from optmap.count.reference.simulate import walk_levels, walk_nest
+from optmap.count.reference.simulate import walk_nest
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.mappings.reuse import dataflow

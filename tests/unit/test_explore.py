@@ -41,7 +41,6 @@ from optmap.search import (
     judged_by,
     random_nests,
     setting,
-    setting_texts,
     settings_of,
 )
 from optmap.search.explore.random import STRATEGY
@@ -112,7 +111,7 @@ def test_a_strategy_that_ends_ends_the_search_and_the_same_seed_is_the_same_sear
 
 
 def test_settings_are_read_from_texts_and_unknown_ones_are_named() -> None:
-    assert setting_texts(RandomSettings) == {"victory": "500", "timeout": "1000"}
+    assert {own.name: own.default for own in described(RandomSettings)} == {"victory": "500", "timeout": "1000"}
     assert all(own.help for own in described(RandomSettings))
     assert settings_of(RandomSettings, {"victory": "7"}, "random") == RandomSettings(victory=7)
     with pytest.raises(InputError, match="whole number"):

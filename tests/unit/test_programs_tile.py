@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -141,9 +142,8 @@ def test_convexity_is_claimed_only_where_the_structure_shows_it(stride: int, fix
 
 def test_fixed_sizes_are_parameters_and_bound_the_others() -> None:
     chain = levels(CNN, [CNN.dims] * 3)
-    program = minmax_level_program(
-        CNN, chain, objective_level=0, fixed_tiles={1: dict.fromkeys(CNN.dims, 1.0) | {"k": 4.5}}, against=(2,)
-    )
+    chain[1] = replace(chain[1], fixed=dict.fromkeys(CNN.dims, 1.0) | {"k": 4.5})
+    program = minmax_level_program(CNN, chain, objective_level=0, against=(2,))
     names = {v.quantity: v for v in program.variables}
     assert "T[L2,k]" not in names
     assert dict(program.fixed)["T[L2,k]"] == 4.5
@@ -178,10 +178,9 @@ def test_infeasible_and_wrong_input_is_refused_before_solving() -> None:
         one_level_program(CNN, capacity=8192, permutation=CNN.dims, fixed={"r": 4})
     with pytest.raises(InputError, match="capacity is nan"):
         one_level_program(CNN, capacity=float("nan"), permutation=CNN.dims)
+    chain = [replace(level, fixed={"k": k}) for level, k in zip(levels(CNN, [CNN.dims] * 2), (8, 4), strict=True)]
     with pytest.raises(InputError, match="must not shrink"):
-        minmax_level_program(
-            CNN, levels(CNN, [CNN.dims] * 2), objective_level=0, fixed_tiles={0: {"k": 8}, 1: {"k": 4}}
-        )
+        minmax_level_program(CNN, chain, objective_level=0)
     with pytest.raises(InputError, match="out of range"):
         minmax_level_program(CNN, levels(CNN, [CNN.dims] * 2), objective_level=2)
     with pytest.raises(InputError, match="level names repeat"):

@@ -18,6 +18,7 @@ from spatial_strategies import COUNTINGS, spatial_cases
 
 import optmap
 from optmap.base.errors import InputError
+from optmap.base.rows import concatenated
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.count.meshes.count import NEST_EXACT, count_nest
 from optmap.count.meshes.policy import NestPolicy
@@ -41,7 +42,6 @@ from optmap.search.quickflow import (
     reuse_of,
     start,
 )
-from optmap.search.quickflow.moves import joined
 from optmap.search.quickflow.search import Search
 from optmap.workloads.parser import parse_workload
 
@@ -258,7 +258,7 @@ def test_moves_lead_from_the_start_to_every_valid_mapping(seed: int) -> None:
     seen, reached = set(front.keys.tolist()), set()
     while len(front):
         reached |= {(t.tobytes(), k.tobytes()) for t, k in zip(front.trips, front.keeps, strict=True)}
-        front = joined(list(moves.adjacent(front, table, seen, chained=False, flips=True)))
+        front = concatenated(list(moves.adjacent(front, table, seen, chained=False, flips=True)))
     valid = set()
     for batch in all_mappings(fabric):
         rows = evaluate_batch(batch, fabric).valid

@@ -1,6 +1,7 @@
 """Derivatives, structure and statuses of the nonlinear solvers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyomo.environ as pyo
@@ -173,7 +174,8 @@ def test_levels_fixed_one_by_one_as_in_algorithm_1() -> None:
     while left:
         found = {}
         for level in left:
-            program = minmax_level_program(workload, levels, objective_level=level, fixed_tiles=fixed, against=left)
+            known = [replace(each, fixed=fixed.get(number, {})) for number, each in enumerate(levels)]
+            program = minmax_level_program(workload, known, objective_level=level, against=left)
             answer = solve(program)
             if answer.point is not PointKind.NONE:
                 found[level] = (answer.objective, program.read_back(answer.values))

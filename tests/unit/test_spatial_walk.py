@@ -8,12 +8,12 @@ import pytest
 from cases import cases
 from hypothesis import given, settings
 from spatial_strategies import dims_of, machine, spatial_cases, statement
+from spatial_walk import walk_spatial
 
 from optmap.base.errors import LimitError
 from optmap.count.meshes.count import NEST_TIMELOOP, count_nest
 from optmap.count.meshes.entering import arriving_words
 from optmap.count.meshes.layout import layout_of
-from optmap.count.meshes.walk import walk_spatial
 from optmap.machines.fabric import fabric_of
 from optmap.mappings.nest import MemoryNest, Nest
 from optmap.questions.policy import Footprint

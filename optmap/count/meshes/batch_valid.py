@@ -57,11 +57,10 @@ def _ordered(memory: Memory, columns: Columns, number: int) -> Mask:
     nests, dims = columns.trips.shape[2], columns.trips.shape[1]
     if not memory.order:
         return np.ones(nests, bool)
-    named = {dim for entry in memory.order if entry is not None for dim in entry}
-    suits = [[dim not in named if entry is None else dim in entry for dim in range(dims)] for entry in memory.order]
+    suits = [memory.entries(dim) for dim in range(dims)]
     last = len(memory.order)
     following = np.array(
-        [[next((e for e in range(start, last) if suits[e][dim]), last) for dim in range(dims)] for start in range(last)]
+        [[next((e for e in suits[dim] if e >= start), last) for dim in range(dims)] for start in range(last)]
         + [[last] * dims]
     )
     place = np.zeros(nests, np.int64)

@@ -2,7 +2,7 @@
 
 Everything here is done the slow, obvious way: real loops over real tiles, real sets of elements,
 one cache access per operand of every iteration. It uses `tally` and the problem types and nothing else,
-so agreement with `per_level` and `whole_nest` is evidence, not tautology.
+so agreement with `whole_nest` is evidence, not tautology.
 """
 
 from __future__ import annotations
@@ -21,45 +21,9 @@ from optmap.machines.machine import Machine
 from optmap.mappings.held import Corner, Held
 from optmap.mappings.levels import Mapping
 from optmap.mappings.pieces import Piece
-from optmap.mappings.reuse import reuse
 from optmap.workloads.workload import TensorAccess, Workload
 
 Policy = Literal["lru", "belady"]
-
-
-def walk_levels(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
-    """Per-level traffic, counted by walking every tile of every level: what `cost` is.
-
-    Inside each tile of the next outer level the loops of a level run in their order. When the outermost loop that
-    advances is outside a tensor's reuse position the next tile is loaded whole, when it is at that position only what
-    the previous tile did not hold, when it is inside nothing. One-trip loops count like all others.
-
-    Args:
-        workload: what is computed.
-        machine: gives the boundaries.
-        mapping: tiles, loop orders and splits; the first child of every split is followed.
-        limit: largest number of elements handled at one boundary.
-
-    Returns:
-        One entry per boundary (inner first) and tensor (output first).
-
-    Raises:
-        InputError: if the mapping does not belong to workload and machine.
-        LimitError: if the limit is reached.
-    """
-    mapping.check(workload, machine)
-    budget = Budget(limit)
-    moved: list[Moved] = []
-    for level, between in enumerate(machine.boundaries):
-        budget.spend(_work(workload, mapping, level))
-        order = mapping.levels[level].permutation
-        tallies = tallies_of(workload)
-        for parent in _parents(workload, mapping, level):
-            for tally in tallies:
-                at = reuse(tally.tensor, order).at
-                _walk_parent(tally, tiles_in_order(parent, mapping.levels[level].tile, order), order, at, budget)
-        moved.extend(tally.result(between) for tally in tallies)
-    return tuple(moved)
 
 
 def walk_nest(workload: Workload, machine: Machine, mapping: Mapping, *, limit: int = 5_000_000) -> tuple[Moved, ...]:
@@ -179,11 +143,6 @@ def _tiles(whole: range, tile: int) -> list[range]:
     return [range(start, min(start + tile, whole.stop)) for start in range(whole.start, whole.stop, tile)]
 
 
-def _child(tile: range, ways: int) -> range:
-    """The first child's part of a tile that is split in so many ways."""
-    return range(tile.start, tile.start + -(-len(tile) // ways))
-
-
 def _work(workload: Workload, mapping: Mapping, level: int) -> int:
     """Tiles of a level that a walk will visit, without walking."""
 
@@ -195,19 +154,6 @@ def _work(workload: Workload, mapping: Mapping, level: int) -> int:
         return count + (along(dim, -(-(size % tile) // ways), at - 1) if size % tile else 0)
 
     return prod(along(dim, extent, len(mapping.levels) - 1) for dim, extent in workload.sizes)
-
-
-def _parents(workload: Workload, mapping: Mapping, level: int) -> Iterator[Box]:
-    """What the tiles of a level are cut from: shares of the next outer tiles, or everything."""
-    sides: list[list[range]] = []
-    for dim, extent in workload.sizes:
-        parts = [range(extent)]
-        for outer in reversed(mapping.levels[level + 1 :]):
-            ways = outer.spatial.get(dim, 1)
-            parts = [_child(tile, ways) for part in parts for tile in _tiles(part, outer.tile[dim])]
-        sides.append(parts)
-    for box in itertools.product(*sides):
-        yield dict(zip(workload.dims, box, strict=True))
 
 
 def tiles_in_order(parent: Box, tile: dict[str, int], order: Sequence[str]) -> Iterator[Box]:
@@ -252,19 +198,6 @@ def _ranges(tensor: TensorAccess, mapping: Mapping, level: int) -> list[tuple[in
         for i, axis in enumerate(tensor.axes)
         if axis.real is not None and not any(dim in split for dim in axis.dims)
     ]
-
-
-def _walk_parent(tally: WalkTally, tiles: Iterator[Box], order: Sequence[str], at: str | None, budget: Budget) -> None:
-    position = order.index(at) if at is not None else -1
-    previous: Box = {}
-    held: set[Element] = set()
-    for tile in tiles:
-        advancing = next((i for i, dim in enumerate(order) if previous.get(dim) != tile[dim]), len(order))
-        if not previous or advancing <= position:
-            elements = budget.elements(tally.tensor, tile)
-            tally.enter(elements if not previous or advancing < position else elements - held)
-            held = elements
-        previous = tile
 
 
 def corner_iterations(workload: Workload, mapping: Mapping, corner: Corner) -> dict[str, list[int]]:

@@ -22,6 +22,7 @@ from optmap.search.accelerators.infeasible import reason, short_rooms
 from optmap.search.accelerators.paddings import paddings
 from optmap.search.accelerators.shares import shares_of
 from optmap.search.question import Question
+from optmap.search.space.conflict import blame, guilty_of
 from optmap.symbolic.numbers import divisors_of
 
 NEAR = 16
@@ -74,19 +75,9 @@ def _known(fabric: Fabric, counting: Policy) -> bool:
 
 def _conflict(question: Question) -> str:
     """Which constraints cannot be met, why, and what would do."""
-    guilty = question.constraints
-    for item in question.constraints.items:
-        if not _met(question, guilty.without(item)):
-            guilty = guilty.without(item)
-    changes = [change for change in (_change(question, guilty, item) for item in guilty.items) if change]
-    helps = f"; {' or '.join(changes)} would do" if changes else ""
-    others = " with the other constraints as they are" if changes and len(question.constraints.items) > 1 else ""
-    several = len(guilty.items) > 1
-    subject, together = ("constraints", " together") if several else ("constraint", "")
-    return (
-        f"{subject} {guilty.text} cannot be met{together} on {question.machine.name}: "
-        f"{_why(question, guilty)}{helps}{others}"
-    )
+    guilty = guilty_of(question.constraints, lambda some: _met(question, some))
+    why = f" on {question.machine.name}: {_why(question, guilty)}"
+    return blame(question.constraints, guilty, why, lambda item: _change(question, item))
 
 
 def _why(question: Question, guilty: Constraints) -> str:
@@ -100,7 +91,7 @@ def _why(question: Question, guilty: Constraints) -> str:
     return "; or ".join(short) or "no split of the dims among loops and meshes is left"
 
 
-def _change(question: Question, guilty: Constraints, item: Constraint) -> str | None:
+def _change(question: Question, item: Constraint) -> str | None:
     """The nearest form of a constraint with which all others can be met; None if none was found."""
     if not isinstance(item, TileConstraint | SplitConstraint):
         return None

@@ -129,12 +129,9 @@ def _admitted(rules: tuple[Rule, ...], trips: Integers) -> Booleans:
 
 def _order(memory: Memory, dims: int, count: int, rng: np.random.Generator) -> Integers:
     """Loop orders of one memory, (nests, dims), by the entry of the pattern that a dim suits and then by chance."""
-    gaps = [place for place, entry in enumerate(memory.order) if entry is None]
     keys = rng.random((count, dims))
-    for dim in range(dims):
-        named = [place for place, entry in enumerate(memory.order) if entry is not None and dim in entry]
-        if named:
-            keys[:, dim] += named[0]
-        elif gaps:
-            keys[:, dim] += rng.choice(gaps, count)
+    for dim in range(dims if memory.order else 0):
+        places = memory.entries(dim)
+        if places:
+            keys[:, dim] += rng.choice(places, count) if memory.order[places[0]] is None else places[0]
     return keys.argsort(axis=1)

@@ -8,7 +8,6 @@ objective of what is left, or the cutoff where nothing is left, bounds every map
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -60,12 +59,6 @@ class AllocationAnswer:
     """Whole-number programs solved."""
     evaluations: int
     """Mappings counted."""
-    seconds: float
-
-    @property
-    def gap(self) -> float:
-        """Value over bound, less 1; infinite without one of them."""
-        return inf if self.value is None or not self.bound else float(self.value / self.bound) - 1
 
 
 class _Solving:
@@ -132,7 +125,6 @@ def solve_allocation(
         InfeasibleError: if it has no point.
         SolverUnavailableError: without HiGHS.
     """
-    began = time.monotonic()
     state = _Solving(fabric, merit, counting)
     if start is not None:
         state.price(start)
@@ -152,7 +144,6 @@ def solve_allocation(
         late=late and not state.proved,
         iterations=state.iterations,
         evaluations=state.evaluations,
-        seconds=time.monotonic() - began,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from math import isfinite
 
@@ -32,7 +31,6 @@ class CosaAnswer:
     """CoSA's own."""
     late: bool
     """Whether the solver ran out of time, so that CoSA's objective may not be the least."""
-    seconds: float
 
 
 def solve_cosa(fabric: Fabric, *, counting: Policy = NEST_EXACT, clock: Clock = NO_LIMIT) -> CosaAnswer:
@@ -48,7 +46,6 @@ def solve_cosa(fabric: Fabric, *, counting: Policy = NEST_EXACT, clock: Clock = 
         LimitError: if none was found in time.
         SolverUnavailableError: without HiGHS.
     """
-    began = time.monotonic()
     clock.check()
     cosa = Cosa(fabric=fabric)
     program = cosa.program()
@@ -67,5 +64,4 @@ def solve_cosa(fabric: Fabric, *, counting: Policy = NEST_EXACT, clock: Clock = 
         overflows=overflows(nest, fabric, counting.room),
         objective=found.objective,
         late=found.stop is not Stop.OPTIMAL,
-        seconds=time.monotonic() - began,
     )

@@ -36,26 +36,17 @@ def solve_by_program(question: Question) -> Found:
 
 def _by_program(question: Question) -> Found:
     """The answer to a question of a machine whose wires cost nothing."""
-    clock, told, begun = question.clock, question.progress, time.monotonic()
-
-    def tell(text: str) -> None:
-        if told is not None:
-            told(text, 1 - clock.left / question.time_limit)
-
+    clock, begun = question.clock, time.monotonic()
+    fabric, merit, counting = question.fabric, question.merit, question.counting
     soon = clock.share(FIRST)
-    first = search_nest(question.fabric, merit=question.merit, counting=question.counting, clock=soon, progress=tell)
+    first = search_nest(fabric, merit=merit, counting=counting, clock=soon, progress=question.tell)
     if first.nest is None and not soon.late:
         raise no_mapping(question)
     if clock.late:
         return _not_begun(first)
     try:
         found = solve_allocation(
-            question.fabric,
-            merit=question.merit,
-            counting=question.counting,
-            clock=clock,
-            start=first.nest,
-            progress=tell,
+            fabric, merit=merit, counting=counting, clock=clock, start=first.nest, progress=question.tell
         )
     except LimitError:  # while its tables were being made
         return _not_begun(first)

@@ -48,7 +48,7 @@ from optmap.search.accelerators.fitting import Fitting
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.bayes.demands import demanded
 from optmap.search.bayes.growth import Growth
-from optmap.search.bayes.orders import KeyOrder, Stationary, stationary, suited
+from optmap.search.bayes.orders import KeyOrder, Stationary, stationary
 from optmap.search.bayes.ways import Ways, fillings
 
 Numbers = NDArray[np.float64]
@@ -247,8 +247,6 @@ def encoding_of(
     counting: Policy = NEST_EXACT,
     orders: Orders = Orders.KEYS,
     tiles: Tiles = Tiles.FILLED,
-    use: float = 0.75,
-    sharpness: float = 3.0,
 ) -> Encoding:
     """The encoding of the mappings of a fabric.
 
@@ -257,8 +255,6 @@ def encoding_of(
         counting: how tiles are sized: exactly, or as hulls.
         orders: how loop orders are encoded.
         tiles: how tiles are encoded.
-        use: of the units that the best filling of a mesh axis uses, the share that every filling must use.
-        sharpness: power of the ratios on meshes; larger ones leave out more dims.
     """
     # Capacities may take strides as 1 (FactorFlow's): what fits exactly fits them, too, and is no fault.
     fitting = Fitting(fabric, counting.footprint)
@@ -278,7 +274,7 @@ def encoding_of(
         fitting=fitting,
         base=base,
         free=free,
-        ways=tuple(_ways(fabric, base, left, use, sharpness)),
+        ways=tuple(_ways(fabric, base, left)),
         growths=tuple(
             Growth(memory=number, dims=dims, extents=fabric.extents, reach=reach, filled=tiles is Tiles.FILLED)
             for number, dims in enumerate(loops[:-1])
@@ -290,7 +286,7 @@ def encoding_of(
 def _loops(fabric: Fabric, number: int, base: Integers, left: tuple[int, ...]) -> tuple[int, ...]:
     """The dims that may have a loop at a memory beside what rules demand."""
     memory = fabric.memories[number]
-    places = suited(memory, len(fabric.dims))
+    loopable = memory.loopable(len(fabric.dims))
     own = tuple(int(n) for n in base[number, TIME])
     shut = {
         dim
@@ -298,16 +294,16 @@ def _loops(fabric: Fabric, number: int, base: Integers, left: tuple[int, ...]) -
         for dim in rule.dims
         if rule.relation is Relation.EQUAL or (rule.relation is Relation.AT_MOST and 2 * rule.product(own) > rule.value)
     }
-    return tuple(dim for dim, size in enumerate(left) if size > 1 and places[dim] and dim not in shut)
+    return tuple(dim for dim, size in enumerate(left) if size > 1 and loopable[dim] and dim not in shut)
 
 
-def _ways(fabric: Fabric, base: Integers, left: tuple[int, ...], use: float, sharpness: float) -> Iterator[Ways]:
+def _ways(fabric: Fabric, base: Integers, left: tuple[int, ...]) -> Iterator[Ways]:
     for number, memory in enumerate(fabric.memories):
         for kind, direction in enumerate((memory.x, memory.y)):
             found = fillings(direction, left, tuple(int(n) for n in base[number, kind]))
             dims = tuple(int(dim) for dim in np.flatnonzero((found > 1).any(axis=0)))
             if dims:
-                yield Ways(memory=number, kind=kind, dims=dims, fillings=found, share=use, sharpness=sharpness)
+                yield Ways(memory=number, kind=kind, dims=dims, fillings=found)
 
 
 def _order(fabric: Fabric, number: int, dims: tuple[int, ...], base: Integers, orders: Orders) -> KeyOrder | Stationary:
@@ -316,4 +312,4 @@ def _order(fabric: Fabric, number: int, dims: tuple[int, ...], base: Integers, o
     own = tuple(sorted({*dims, *demanded_too})) if number else ()
     if orders is Orders.REUSE:
         return stationary(fabric, number, own)
-    return KeyOrder(dims=own, places=suited(fabric.memories[number], len(fabric.dims)))
+    return KeyOrder(dims=own, places=tuple(map(fabric.memories[number].entries, range(len(fabric.dims)))))

@@ -13,7 +13,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.machines.fabric import Fabric, Memory
+from optmap.machines.fabric import Fabric
 from optmap.mappings.nest_batch import Booleans, Integers
 
 Numbers = NDArray[np.float64]
@@ -112,20 +112,10 @@ def loop_ranks(order: Integers, several: Booleans) -> Integers:
     return found
 
 
-def suited(memory: Memory, dims: int) -> tuple[tuple[int, ...], ...]:
-    """Per dim, the entries of a memory's pattern that it suits: none if it may have no loop there."""
-    pattern = memory.order or (None,)
-    named = {dim for entry in pattern if entry is not None for dim in entry}
-    return tuple(
-        tuple(place for place, entry in enumerate(pattern) if (dim not in named if entry is None else dim in entry))
-        for dim in range(dims)
-    )
-
-
 def stationary(fabric: Fabric, number: int, dims: tuple[int, ...]) -> Stationary:
     """The orders of a memory by the ranking of the tensors."""
-    places = suited(fabric.memories[number], len(fabric.dims))
-    windows = {dim for operand in fabric.operands for axis in operand.axes if len(axis) > 1 for dim, _ in axis}
+    places = [fabric.memories[number].entries(dim) for dim in range(len(fabric.dims))]
+    windows = frozenset().union(*(operand.window_dims for operand in fabric.operands))
 
     def order(ranking: tuple[int, ...]) -> list[int]:
         def inwards(dim: int) -> tuple[int, ...]:

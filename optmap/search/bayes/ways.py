@@ -19,6 +19,10 @@ from optmap.symbolic.numbers import divisors_of
 
 Numbers = NDArray[np.float64]
 """Of the shape that is said."""
+SHARE = 0.75
+"""Of the units that the best filling of a mesh axis uses, those that every filling must use."""
+SHARPNESS = 3.0
+"""Power of the ratios of a point: larger ones leave out more dims."""
 PAIRS = 2_000_000
 """Pairs of nest and filling that are looked at together."""
 
@@ -39,10 +43,6 @@ class Ways:
     """That occur in a filling."""
     fillings: Integers
     """(fillings, all dims): ways beside those that rules demand."""
-    share: float
-    """Of the units that the best filling uses, those that one must use at least."""
-    sharpness: float
-    """Power of the ratios of a point: larger ones leave out more dims."""
     directions: Numbers = field(init=False)
     """(fillings, dims): logarithms of the ways, the largest 1."""
 
@@ -95,10 +95,10 @@ class Ways:
         """(nests,): numbers of the fillings; of several in one direction the largest."""
         sizes = self.fillings.prod(axis=1)
         used = np.where(valid, sizes, 0)
-        valid = valid & (used >= self.share * used.max(axis=1, keepdims=True))
+        valid = valid & (used >= SHARE * used.max(axis=1, keepdims=True))
         if not self.axes:
             return np.asarray(np.where(valid, sizes, 0).argmax(axis=1))
-        wanted = (np.maximum(keys, 1e-9) / np.maximum(keys, 1e-9).max(axis=1, keepdims=True)) ** self.sharpness
+        wanted = (np.maximum(keys, 1e-9) / np.maximum(keys, 1e-9).max(axis=1, keepdims=True)) ** SHARPNESS
         # The nearest in Euclid's sense; what is the same for all fillings is left out.
         away = (self.directions**2).sum(axis=1) - 2 * wanted @ self.directions.T
         away = np.where(valid, away, np.inf)
@@ -110,7 +110,7 @@ class Ways:
         logs = np.log(ways[:, list(self.axes)].astype(np.float64))
         most = logs.max(axis=1, keepdims=True, initial=0)
         directions = np.where(most > 0, logs / np.maximum(most, 1e-12), 1.0)
-        return np.asarray(directions ** (1 / self.sharpness))
+        return np.asarray(directions ** (1 / SHARPNESS))
 
 
 def fillings(direction: Direction, extents: tuple[int, ...], base: tuple[int, ...]) -> Integers:

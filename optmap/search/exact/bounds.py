@@ -23,6 +23,7 @@ from itertools import chain
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
+from optmap.base.rows import Rows
 from optmap.machines.accelerator import KeepRule
 from optmap.search.exact.costs import cycles_of, locked_of
 from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
@@ -31,7 +32,7 @@ from optmap.search.exact.steps import MemorySteps, Pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class Prospect(Rows):
     """What the bound needs of labels, or of labels with a split chosen."""
 
     energy: Floats
@@ -50,10 +51,6 @@ class Prospect:
     writes: Floats
     values: Ints
     """Extents that are left."""
-
-    def take(self, rows: Ints) -> Prospect:
-        """Some of them."""
-        return Prospect(*(getattr(self, key)[rows] for key in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ class Bounds:
             share[:, [k for k in range(frame.operands) if k != frame.output]] = 1.0
         if not memory.reduction:
             share[:, frame.output] = 1.0
-        own = outer.take(pairs.label)
+        own = outer[pairs.label]
         return Prospect(
             own.energy,
             own.instances * level.units[pairs.split],
@@ -158,21 +155,24 @@ class Bounds:
         found = self._value(own, free, units)
         open_rows = np.flatnonzero(found < cutoff)
         if len(self.ways) > 1 and len(open_rows):
-            found[open_rows] = np.maximum(found[open_rows], self._over_ways(own.take(open_rows), clock))
+            found[open_rows] = np.maximum(found[open_rows], self._over_ways(own[open_rows], clock))
         return found
 
     def _freest(self, own: Prospect) -> tuple[Floats, Floats]:
         """Children that may share a read, per operand, and units, each as if the ways were all for it."""
-        frame = self.frame
-        free = np.ones((len(own.energy), frame.operands))
         caps = np.ones((len(own.energy), len(self.classes)))
         for number, members in enumerate(self.classes):
             most = self.ways[:, number].max()
             caps[:, number] = np.minimum(product(own.values[:, members]), most)
-        for operand in range(frame.operands):
-            outside = [k for k, members in enumerate(self.classes) if not frame.relevant[operand, members[0]]]
-            free[:, operand] = caps[:, outside].prod(axis=1) * self._doubled(operand, caps)
-        return free, np.minimum(product(caps), self.ways.prod(axis=1).max())
+        return self._free(caps), np.minimum(product(caps), self.ways.prod(axis=1).max())
+
+    def _free(self, ways: Floats) -> Floats:
+        """(row, operand): children that may share a read, at most, of ways per class."""
+        found = np.ones((len(ways), self.frame.operands))
+        for operand in range(self.frame.operands):
+            outside = [k for k, members in enumerate(self.classes) if not self.frame.relevant[operand, members[0]]]
+            found[:, operand] = ways[:, outside].prod(axis=1) * self._doubled(operand, ways)
+        return found
 
     def simply(self, own: Prospect) -> tuple[list[list[tuple[Floats, Floats, Floats]]], Floats]:
         """Per operand and chain what a word read by the parent and a locked word cost, and the rest; and the units."""
@@ -183,7 +183,6 @@ class Bounds:
 
     def _over_ways(self, own: Prospect, clock: Clock) -> Floats:
         """The least over all maximal ways that divide what is left; 0 if the time is over."""
-        frame = self.frame
         products = np.stack([own.values[:, members].prod(axis=1) for members in self.classes], axis=1)
         cases, place = np.unique(products, axis=0, return_inverse=True)
         place = place.ravel()
@@ -195,11 +194,7 @@ class Bounds:
         counts = np.array([len(option) for option in options])[place]
         rows = np.repeat(np.arange(len(products)), counts)
         ways = self.ways[np.concatenate([options[k] for k in place])].astype(np.float64)
-        free = np.ones((len(rows), frame.operands))
-        for operand in range(frame.operands):
-            outside = [k for k, members in enumerate(self.classes) if not frame.relevant[operand, members[0]]]
-            free[:, operand] = ways[:, outside].prod(axis=1) * self._doubled(operand, ways)
-        found = self._value(own.take(rows), free, ways.prod(axis=1))
+        found = self._value(own[rows], self._free(ways), ways.prod(axis=1))
         least = np.full(len(products), np.inf)
         some = counts > 0
         if some.any():
@@ -216,7 +211,7 @@ class Bounds:
         found = np.ones(len(ways))
         if operand not in self.frame.sliding:
             return found
-        inside = {dim for window in self.frame.windows[operand] if len(window.dims) > 1 for dim in window.dims}
+        inside = self.frame.fabric.operands[operand].window_dims
         own = [k for k, members in enumerate(self.classes) if inside & set(members)]
         if not own:
             return found
@@ -341,7 +336,7 @@ def _maximal(ways: Ints) -> Ints:
 
 def _widest(frame: ExactFrame, level: int, operand: int) -> float:
     """Children inside a level that may share a read of an operand, by the meshes alone."""
-    inside = {dim for window in frame.windows[operand] if len(window.dims) > 1 for dim in window.dims}
+    inside = frame.fabric.operands[operand].window_dims
     able = [dim for dim in range(frame.dims) if not frame.relevant[operand, dim] or dim in inside]
     found = 1.0
     for number in range(level + 1):

@@ -17,9 +17,10 @@ from optmap.base.errors import InputError
 from optmap.count.meshes.policy import NestPolicy
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import energies
-from optmap.machines.fabric import Fabric, Memory, Operand, Rule
+from optmap.machines.fabric import Fabric, Memory, Operand
 from optmap.questions.options import Merit
 from optmap.questions.policy import Footprint
+from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.halo import value_mask
 
 Ints = NDArray[np.int64]
@@ -106,7 +107,7 @@ class ExactFrame:
         self.levels = len(fabric.memories)
         self.extents = np.array(fabric.extents, np.int64)
         self.operations = float(fabric.operations)
-        self.divisors = [_divisors(extent) for extent in fabric.extents]
+        self.divisors = [np.array(divisors_of(extent), np.int64) for extent in fabric.extents]
         tiles = prod(len(own) for own in self.divisors)
         if tiles > MOST_TILES:
             raise InputError(
@@ -303,14 +304,6 @@ def refuse(fabric: Fabric) -> None:
             raise InputError(f"{operand.name}: an output with sums or factors in a subscript is not searched exactly")
 
 
-def admits(rules: tuple[Rule, ...], values: Ints) -> Flags:
-    """Which rows of trips (or ways) per dim meet rules."""
-    found = np.ones(len(values), np.bool_)
-    for rule in rules:
-        found &= rule.met(values[:, list(rule.dims)].prod(axis=1))
-    return found
-
-
 def _bits(mask: int, width: int) -> Floats:
     """Whether each of the values below `width` is in a set, as numbers."""
     octets = np.frombuffer(mask.to_bytes(-(-width // 8), "little"), np.uint8)
@@ -322,11 +315,6 @@ def _overlaps(bits: Floats) -> Floats:
     width = len(bits)
     spectrum = np.fft.rfft(bits, 2 * width)
     return np.asarray(np.rint(np.fft.irfft(np.abs(spectrum) ** 2, 2 * width)[:width]))
-
-
-def _divisors(number: int) -> Ints:
-    small = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
-    return np.array(sorted({*small, *(number // n for n in small)}), np.int64)
 
 
 def _quotients(own: Ints, places: dict[int, int]) -> NDArray[np.int16]:

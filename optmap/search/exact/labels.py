@@ -10,11 +10,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from optmap.base.rows import Rows, concatenated
 from optmap.search.exact.frame import ExactFrame, Floats, Ints, Tiles
 
 
 @dataclass(slots=True)
-class Labels:
+class Labels(Rows):
     """Labels at one level as arrays, a row each (operands, ports and steps of runs in further axes)."""
 
     tile: Tiles
@@ -67,7 +68,7 @@ def joined(parts: list[Labels]) -> Labels:
         if missing:
             part.shift = np.pad(part.shift, ((0, 0), (0, 0), (0, missing)), constant_values=-1)
             part.count = np.pad(part.count, ((0, 0), (0, 0), (0, missing)))
-    return Labels(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Labels)))
+    return concatenated(parts)
 
 
 def root(frame: ExactFrame) -> Labels:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optmap.base.clock import Clock
+from optmap.base.rows import concatenated
 from optmap.mappings.nest import Nest
+from optmap.mappings.nest_batch import rules_met
 from optmap.search.exact.bounds import Bounds, merit_of
 from optmap.search.exact.costs import bill_of, finished, fitting, keep_sets, kept
 from optmap.search.exact.dominance import undominated
-from optmap.search.exact.frame import SLACK, ExactFrame, Flags, Floats, Ints, Tiles, admits
+from optmap.search.exact.frame import SLACK, ExactFrame, Flags, Floats, Ints, Tiles
 from optmap.search.exact.labels import Labels, joined, root
 from optmap.search.exact.quick import quick_bound
 from optmap.search.exact.rebuild import LabelTrace, nest_from
@@ -86,7 +88,7 @@ class _Pass:
         self.cutoff, self.clock, self.beam = cutoff, clock, beam
         self.tally = PassTally()
         labels = root(self.frame)
-        self.traces = [LabelTrace(self.frame.values(labels.tile), labels.origin, labels.choice)]
+        self.traces = [LabelTrace.of(self.frame, labels)]
         if self.frame.levels == 1:
             self._finish(labels)
             return
@@ -98,7 +100,7 @@ class _Pass:
             self.tally.labels += len(labels)
             self.tally.sizes.append(f"{self.frame.memory(number - 1).name} {len(labels)}")
             labels.origin = own.origin[labels.origin]
-            self.traces.append(LabelTrace(self.frame.values(labels.tile), labels.origin, labels.choice))
+            self.traces.append(LabelTrace.of(self.frame, labels))
 
     def _below(self, values: Floats) -> Ints:
         """Rows whose bound leaves hope. Cycles are whole numbers: there only less is better."""
@@ -127,7 +129,7 @@ class _Pass:
             if self.clock.late:
                 self.tally.discarded = min(self.tally.discarded, float(values[some].min()))
                 break
-            part = Pairs(pairs.label[some], pairs.split[some], pairs.rest[some])
+            part = pairs[some]
             moves = level.moves(part)
             quick = quick_bound(bounds, level, own, part, moves)
             chosen = self._below(quick)
@@ -171,7 +173,7 @@ class _Pass:
         """Whole mappings of labels at the innermost level."""
         self.tally.labels += len(labels)
         labels.origin = own.origin[labels.origin]
-        self.traces.append(LabelTrace(self.frame.values(labels.tile), labels.origin, labels.choice))
+        self.traces.append(LabelTrace.of(self.frame, labels))
         self._finish(labels)
         self.traces.pop()
 
@@ -193,7 +195,7 @@ class _Pass:
             pairs = Pairs(rows[pairs.label], pairs.split, pairs.rest)
             bound = bounds.least(bounds.of_pairs(own, outer, level, pairs), self.cutoff, self.clock)
             some = self._below(bound)
-            parts.append(Pairs(pairs.label[some], pairs.split[some], pairs.rest[some]))
+            parts.append(pairs[some])
             values.append(bound[some])
         bound = np.concatenate(values)
         best = np.argsort(bound, kind="stable")
@@ -202,8 +204,7 @@ class _Pass:
             best = best[: 2 * self.beam]
         if not len(best):
             return Pairs(best, best, np.zeros((0, self.frame.dims), np.int16)), bound[best]
-        joint = [np.concatenate([getattr(part, key) for part in parts])[best] for key in ("label", "split", "rest")]
-        return Pairs(*joint), bound[best]
+        return concatenated(parts)[best], bound[best]
 
     def _portions(self, level: MemorySteps, pairs: Pairs, values: Floats) -> list[Ints]:
         """Pairs in portions of a bounded number of moves, the most promising first."""
@@ -229,7 +230,7 @@ class _Pass:
         """Whether the loops that are left may be those of the innermost memory."""
         frame, level = self.frame, self.machinery.levels[0]
         trips = frame.values(rest)
-        allowed = admits(frame.memory(0).rules, trips)
+        allowed = rules_met(frame.memory(0).rules, trips)
         if frame.memory(0).order:
             present = ((trips > 1) << np.arange(frame.dims)).sum(axis=1)
             for kind in np.unique(present):

@@ -46,8 +46,7 @@ def extents_at(frame: ExactFrame, level: int, splits: Splits, after: list[Flags]
 def _trips_allowed(frame: ExactFrame, level: int, dim: int, trips: int) -> bool:
     """Whether rules and order of a memory may allow a loop of so many trips."""
     memory = frame.memory(level)
-    named = {own for entry in memory.order for own in entry or ()}
-    if memory.order and None not in memory.order and trips > 1 and dim not in named:
+    if trips > 1 and not memory.entries(dim):
         return False
     for rule in memory.rules:
         if dim not in rule.dims:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from optmap.mappings.nest import MemoryNest, Nest
 from optmap.search.exact.frame import ExactFrame, Ints
+from optmap.search.exact.labels import Labels
 from optmap.search.exact.steps import MemorySteps
 
 
@@ -19,6 +20,11 @@ class LabelTrace:
     """Row in the labels at the level outside (-1 none)."""
     choice: Ints
     """(split, signature, keep set) at the level outside."""
+
+    @classmethod
+    def of(cls, frame: ExactFrame, labels: Labels) -> LabelTrace:
+        """Of labels as they entered a level."""
+        return cls(frame.values(labels.tile), labels.origin, labels.choice)
 
 
 def nest_from(

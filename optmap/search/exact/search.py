@@ -43,21 +43,6 @@ Elsewhere = Callable[[Clock], tuple[Nest | None, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassRecord:
-    """One pass."""
-
-    cutoff: float
-    value: float
-    """Least value found, infinite for none."""
-    discarded: float
-    """Least bound among the labels that were left out."""
-    labels: int
-    evaluations: int
-    sizes: tuple[str, ...]
-    """Labels that entered each level."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExactAnswer:
     """What the exact search hands back."""
 
@@ -71,9 +56,7 @@ class ExactAnswer:
     """Whether the mapping is optimal (up to a relative 1e-9, which floats are trusted for)."""
     evaluations: int
     """Labels and mappings whose cost was computed, by the search that was asked for an incumbent, too."""
-    labels: int
-    """Labels that were kept on the way."""
-    passes: tuple[PassRecord, ...]
+    passes: tuple[PassTally, ...]
     reason: str
     """Why it ended, in words."""
     curve: tuple[Improvement, ...] = ()
@@ -87,7 +70,6 @@ def search_nest(
     counting: NestPolicy,
     clock: Clock,
     progress: Callable[[str], None] | None = None,
-    start: Nest | None = None,
     elsewhere: Elsewhere | None = None,
     below: float = float("inf"),
     dominance: bool = True,
@@ -102,8 +84,8 @@ def search_nest(
         counting: how words are counted.
         clock: when to stop; the answer then has what was found and proved so far.
         progress: takes a line of text now and then.
-        start: a valid mapping to be better than.
-        elsewhere: another search, asked once for such a mapping, and how many it judged, if some passes prove nothing.
+        elsewhere: another search, asked once for a mapping to be better than, and how many it judged, if some passes
+            prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
         dominance: off to check the search against itself.
         bounds: off to check the search against itself.
@@ -115,7 +97,7 @@ def search_nest(
     begun = time.monotonic()
     machinery = Machinery(ExactFrame(fabric, counting, merit), dominance=dominance, bounds=bounds)
     search = _ExactSearch(machinery, clock, progress or (lambda _: None), below=below, begun=begun, elsewhere=elsewhere)
-    return search.run(start)
+    return search.run()
 
 
 class _ExactSearch:
@@ -135,7 +117,7 @@ class _ExactSearch:
         frame = machinery.frame
         self.fabric, self.merit, self.counting = frame.fabric, frame.merit, frame.counting
         self.bounded = machinery.bounded
-        self.records: list[PassRecord] = []
+        self.passes: list[PassTally] = []
         self.curve: list[Improvement] = []
         self.begun = begun
         self.judged = 0
@@ -144,9 +126,8 @@ class _ExactSearch:
         self.value = below
         self.bound = 0.0
 
-    def run(self, start: Nest | None) -> ExactAnswer:
+    def run(self) -> ExactAnswer:
         """All passes."""
-        self._given(start, int(start is not None))
         root = self.machinery.root_bound()
         self.bound = root
         if not self.bounded:
@@ -179,7 +160,7 @@ class _ExactSearch:
     @property
     def evaluations(self) -> int:
         """Labels and mappings until now, those of another search among them."""
-        return self.judged + sum(record.evaluations for record in self.records)
+        return self.judged + sum(each.evaluations for each in self.passes)
 
     def _given(self, nest: Nest | None, judged: int) -> None:
         """A mapping that the passes did not find is the incumbent if it is valid and better."""
@@ -211,16 +192,7 @@ class _ExactSearch:
         for moment, evaluations, value in tally.found:
             if value < self.value * (1 - SLACK):
                 self.curve.append(Improvement(before + evaluations, moment - self.begun, value))
-        self.records.append(
-            PassRecord(
-                cutoff=cutoff,
-                value=tally.value,
-                discarded=tally.discarded,
-                labels=tally.labels,
-                evaluations=tally.evaluations,
-                sizes=tuple(tally.sizes),
-            )
-        )
+        self.passes.append(tally)
         if tally.nest is not None:
             self._found(tally, tally.nest)
         if beam is None:
@@ -253,8 +225,7 @@ class _ExactSearch:
             bound=self.value if proved else self.bound,
             proved=proved,
             evaluations=self.evaluations,
-            labels=sum(record.labels for record in self.records),
-            passes=tuple(self.records),
+            passes=tuple(self.passes),
             reason=reason,
             curve=tuple(self.curve),
         )

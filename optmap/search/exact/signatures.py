@@ -40,24 +40,21 @@ class Signature:
     """One such order, outermost first."""
 
 
-def signatures_of(frame: ExactFrame, level: int, present: int, *, all_of_them: bool = False) -> tuple[Signature, ...]:
+def signatures_of(frame: ExactFrame, level: int, present: int) -> tuple[Signature, ...]:
     """The orders of the loops over some dims that the machine allows, one of each effect, dominated ones left out.
 
     Args:
         frame: of the search.
         level: whose loops they are.
         present: set of the dims with two trips or more.
-        all_of_them: keep dominated effects too.
 
     Returns:
         Empty if the machine's order allows none.
     """
     found: dict[tuple[object, ...], Signature] = {}
     _walk(frame, _Pattern(frame.memory(level), present), present, (), found)
-    kept = list(found.values())
-    if not all_of_them:
-        kept = [own for own in kept if not any(other is not own and _better(other, own) for other in kept)]
-    return tuple(kept)
+    every = list(found.values())
+    return tuple(own for own in every if not any(other is not own and _better(other, own) for other in every))
 
 
 def _walk(

@@ -88,18 +88,12 @@ def _by_chance(question: Question, ended: ExactAnswer) -> Found | None:
 
 def _search(question: Question, fabric: Fabric, below: float) -> ExactAnswer:
     """Mappings of a fabric that are better than a value."""
-    begun = time.monotonic()
-
-    def tell(text: str) -> None:
-        if question.progress is not None:
-            question.progress(text, min(1.0, (time.monotonic() - begun) / question.time_limit))
-
     found = search_nest(
         fabric,
         merit=question.merit,
         counting=question.counting,
         clock=question.clock,
-        progress=tell,
+        progress=question.tell,
         elsewhere=local_search(fabric, question),
         below=below,
     )

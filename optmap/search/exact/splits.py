@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmap.machines.fabric import Direction
-from optmap.search.exact.frame import ExactFrame, Ints, Tiles, admits
+from optmap.mappings.nest_batch import rules_met
+from optmap.search.exact.frame import ExactFrame, Ints, Tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def splits_of(frame: ExactFrame, level: int) -> Splits:
     memory = frame.memory(level)
     x, y = _along(frame, memory.x), _along(frame, memory.y)
     pairs = (x[:, None, :] * y[None, :, :]).reshape(-1, frame.dims)
-    fits = np.all(frame.extents % pairs == 0, axis=1) & admits(memory.ways, pairs)
+    fits = np.all(frame.extents % pairs == 0, axis=1) & rules_met(memory.ways, pairs)
     first, second = np.repeat(np.arange(len(x)), len(y))[fits], np.tile(np.arange(len(y)), len(x))[fits]
     ways, chosen = np.unique(pairs[fits], axis=0, return_index=True)
     numbers = np.stack(
@@ -49,4 +50,4 @@ def _along(frame: ExactFrame, direction: Direction) -> Ints:
             fitting[:, dim] = number
             parts.append(fitting)
         found = np.concatenate(parts)
-    return found[admits(direction.rules, found)]
+    return found[rules_met(direction.rules, found)]

@@ -7,9 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from optmap.base.rows import Rows
 from optmap.machines.accelerator import KeepRule
+from optmap.mappings.nest_batch import rules_met
 from optmap.search.exact.costs import fitting
-from optmap.search.exact.frame import ExactFrame, Flags, Floats, Ints, SplitWindow, Tiles, admits, product
+from optmap.search.exact.frame import ExactFrame, Flags, Floats, Ints, SplitWindow, Tiles, product
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.reach import extents_after, extents_at
 from optmap.search.exact.runs import OrderTable, slid
@@ -17,7 +19,7 @@ from optmap.search.exact.splits import Splits, splits_of
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Rows):
     """Labels (operands kept) with a split each."""
 
     label: Ints
@@ -124,7 +126,7 @@ class MemorySteps:
         tiles = np.stack([own.ravel() for own in np.meshgrid(*grids, indexing="ij")], axis=1).astype(np.int16)
         if frame.memory(self.number).rules:
             trips = frame.values(frame.divided(np.repeat(rest[None, :], len(tiles), axis=0), tiles))
-            tiles = tiles[admits(frame.memory(self.number).rules, trips)]
+            tiles = tiles[rules_met(frame.memory(self.number).rules, trips)]
         must = sum(1 << k for k in range(frame.operands) if frame.keep(self.number - 1, k) is KeepRule.KEPT)
         if must:
             values = frame.values(tiles)

@@ -15,6 +15,7 @@ import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import LimitError
+from optmap.base.rows import concatenated
 from optmap.base.shown import Concise
 from optmap.mappings.nest import Nest
 from optmap.mappings.nest_batch import NestBatch
@@ -130,7 +131,7 @@ def drive(
                 parts.append(judged.scores)
                 start += len(judged.batch)
                 yield judged
-            batch = talk.following(_joined(parts))
+            batch = talk.following(concatenated(parts) if parts else NO_SCORES)
         trace.end, trace.proof = End.STRATEGY, talk.proof
     except LimitError:
         if not clock.late:
@@ -175,17 +176,6 @@ def _over(trace: Trace, evaluations: int | None, clock: Clock) -> End | None:
     if trace.evaluations == evaluations:
         return End.EVALUATIONS
     return End.TIME if clock.late else None
-
-
-def _joined(parts: list[Scores]) -> Scores:
-    if len(parts) < 2:
-        return parts[0] if parts else NO_SCORES
-    return Scores(
-        valid=np.concatenate([part.valid for part in parts]),
-        value=np.concatenate([part.value for part in parts]),
-        energy_pj=np.concatenate([part.energy_pj for part in parts]),
-        cycles=np.concatenate([part.cycles for part in parts]),
-    )
 
 
 def _note(trace: Trace, judged: Judged, seconds: float) -> None:

@@ -153,7 +153,7 @@ class Journal:
         if entry is None:
             return None
         if entry.mappings > room and room < len(batch):
-            return _part(entry.scores, room), entry.seconds
+            return entry.scores[:room], entry.seconds
         if entry.mappings > len(batch) or entry.proposed != _digest(batch[: entry.mappings]):
             raise InputError(
                 f"{self.path}, line {self._line}: the search proposes other mappings than it did; the strategy was "
@@ -223,15 +223,6 @@ def _entry(line: Mapping[str, object], first: int) -> _JournalLine:
 def _sum(line: Mapping[str, object]) -> str:
     """CRC-32 of a line without that entry."""
     return f"{zlib.crc32(json.dumps(line).encode()):08x}"
-
-
-def _part(scores: Scores, many: int) -> Scores:
-    return Scores(
-        valid=scores.valid[:many],
-        value=scores.value[:many],
-        energy_pj=scores.energy_pj[:many],
-        cycles=scores.cycles[:many],
-    )
 
 
 def _digest(batch: NestBatch) -> str:

@@ -17,11 +17,11 @@ from math import comb, factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.rows import concatenated
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, Rule
 from optmap.machines.relations import Relation
 from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
-from optmap.mappings.nest_batch import joined as concatenated
 from optmap.symbolic.numbers import prime_factors
 
 ROWS = 4096

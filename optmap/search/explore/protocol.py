@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.rows import Rows
 from optmap.count.meshes.policy import NestPolicy
 from optmap.machines.fabric import Fabric
 from optmap.mappings.nest_batch import Booleans, NestBatch
@@ -35,7 +36,7 @@ S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scores:
+class Scores(Rows):
     """What the nests of a batch cost, in their order."""
 
     valid: Booleans

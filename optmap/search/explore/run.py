@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
@@ -38,12 +36,11 @@ def run(strategy: Strategy, question: Question) -> Found:
     """
     brief = brief_of(strategy, question)
     journal = journal_of(question, brief, judge="model")
-    trace, begun = Trace(settings=values_of(brief.settings)), time.monotonic()
+    trace = Trace(settings=values_of(brief.settings))
     judged = drive(strategy, brief, trace, evaluations=question.evaluations, clock=question.clock, journal=journal)
     with journal or nullcontext():
         for _ in judged:
-            if question.progress is not None:
-                _tell(question.progress, question, trace, brief, time.monotonic() - begun)
+            _tell(question, trace, brief)
     return answered(question, _found(question, strategy, trace))
 
 
@@ -90,19 +87,13 @@ def journal_of(question: Question, brief: Brief[Any], *, judge: str) -> Journal 
     return Journal(question.journal, search)
 
 
-def _tell(
-    progress: Callable[[str, float], None],
-    question: Question,
-    trace: Trace,
-    brief: Brief[Any],
-    passed: float,
-) -> None:
+def _tell(question: Question, trace: Trace, brief: Brief[Any]) -> None:
     """Progress, as the share of what ends first."""
     total = brief.tally.total
     shares = [trace.evaluations / most for most in (question.evaluations, total) if most]
     of = "" if total is None else f" of {total:,}"
     done = f"{trace.evaluations:,}{of} mappings, best {trace.value:.4g}"
-    progress(done, min(1.0, max(passed / question.time_limit, *shares, 0.0)))
+    question.tell(done, max(shares, default=0.0))
 
 
 def _found(question: Question, strategy: Strategy, trace: Trace) -> Found:

@@ -97,11 +97,6 @@ def _texts_below(kind: type) -> dict[str, str]:
     }
 
 
-def setting_texts(kind: type) -> dict[str, str]:
-    """Names of the settings, each with its default as text."""
-    return {own.name: own.default for own in described(kind)}
-
-
 def values_of(settings: Any) -> dict[str, Any]:
     """Names of settings with their values, bool, int, float or str."""
     return {own.name.replace("_", "-"): getattr(settings, own.name) for own in fields(settings)}

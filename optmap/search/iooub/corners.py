@@ -27,13 +27,12 @@ import numpy.typing as npt
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.count.levels.held import entering_words, held_words
 from optmap.mappings.held import corner_dims
-from optmap.mappings.reuse import Reuse, reuse_at
-from optmap.search.iooub.flows import Flow, permutation_of, positions_of
+from optmap.search.iooub.flows import Flow, ways_of
 from optmap.search.iooub.grid import BestOfFlow, TileGrid, spread
 from optmap.search.iooub.tiling import EQUAL, Tiling, best_tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
-from optmap.workloads.workload import Workload, access_names
+from optmap.workloads.workload import Workload
 
 BEYOND = (1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64)
 """By how much of the memory a tile may be too large: the largest of every kind are looked at."""
@@ -210,12 +209,7 @@ class _Fitting:
     ) -> None:
         self.workload, self.weights, self.tiling, self.tile = workload, weights, tiling, tiling.tile
         self.ceiling = ceiling
-        units, flow = tiling.units, tiling.flow
-        order, positions = permutation_of(flow, workload, units), positions_of(flow, workload, units)
-        self.ways: list[tuple[Reuse, tuple[str, ...]]] = []
-        for number, (tensor, name) in enumerate(zip(workload.tensors, access_names(workload), strict=True)):
-            streamed = tuple(d for u in flow.stream(number) for d in units[u].dims)
-            self.ways.append((reuse_at(tensor, order, positions[name]), streamed))
+        self.ways = ways_of(tiling.flow, workload, tiling.units)
         tensors = zip(workload.tensors, self.ways, strict=True)
         self.rooms = [held_words(workload, tensor, self.tile, *way) for tensor, way in tensors]
         self.over = sum(self.rooms) - words

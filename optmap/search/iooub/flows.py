@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import NO_LIMIT, Clock
+from optmap.mappings.reuse import Reuse, reuse_at
 from optmap.search.iooub.units import Bundle
 from optmap.workloads.axes import overlaps
 from optmap.workloads.workload import TensorAccess, Workload, access_names
@@ -123,6 +124,15 @@ def positions_of(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> d
         own, sliding = _own(tensor, units), _sliding(tensor, units)
         positions[name] = 0 if flow.stream(number) else _position(flow.order, hold, own, sliding, units)
     return positions
+
+
+def ways_of(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> list[tuple[Reuse, tuple[str, ...]]]:
+    """Per tensor its reuse in the loop order by dims, and the dims that it is streamed along inside a tile."""
+    order, positions = permutation_of(flow, workload, units), positions_of(flow, workload, units)
+    return [
+        (reuse_at(tensor, order, positions[name]), tuple(d for u in flow.stream(number) for d in units[u].dims))
+        for number, (tensor, name) in enumerate(zip(workload.tensors, access_names(workload), strict=True))
+    ]
 
 
 def _position(order: tuple[int, ...], hold: Hold, own: int, sliding: frozenset[int], units: tuple[Bundle, ...]) -> int:

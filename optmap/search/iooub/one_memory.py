@@ -54,7 +54,8 @@ def solve(question: Question, *, streams: bool = True) -> Found:
     workload, machine = in_common_order(question.workload), question.machine
     groups = capacity_groups(workload, machine.levels[0])
     cuts = streams and len(groups) == 1 and question.tiles is TileRule.ANY
-    clock, whole = (Clock.after(share * question.time_limit) for share in (1, WHOLE if cuts else 1))
+    clock = question.clock
+    whole = clock.share(WHOLE) if cuts else clock
     tiling = best_tiling(
         workload,
         [(group.words, group.tensors) for group in groups],
@@ -189,18 +190,10 @@ def _space(question: Question, held: Held) -> str:
 
 def _lower_estimate(mapping: Mapping, bound: float, *, best: bool) -> Relaxation:
     """What is proved below the cost: its optimum by enumeration, else compulsory traffic."""
-    level = mapping.levels[0]
+    if not best:
+        return Relaxation.counted(mapping, bound)
     enumerated = "whole tiles, all loop orders, reuse positions and streams: the optimum itself, no relaxation"
-    return Relaxation(
-        value=bound,
-        proved=True,
-        formulation=enumerated if best else "compulsory traffic: every word of every tensor once",
-        tolerance=0.0,
-        method="enumeration" if best else "counting",
-        classes=(level.permutation,),
-        tiles=({d: float(n) for d, n in level.tile.items()},),
-        cross_check=None,
-    )
+    return Relaxation.counted(mapping, bound, enumerated, "enumeration")
 
 
 def _notes(question: Question, held: Held, mapping: Mapping, *, best: bool) -> tuple[str, ...]:

@@ -31,15 +31,14 @@ from optmap.base.errors import LimitError
 from optmap.count.levels.cutting import Along, Array, uncut
 from optmap.count.levels.held import held_words
 from optmap.mappings.pieces import piece_dims, piece_of
-from optmap.mappings.reuse import reuse_at
 from optmap.search.iooub.boxes import Boxes
-from optmap.search.iooub.flows import Flow, Hold, permutation_of, positions_of
+from optmap.search.iooub.flows import Flow, Hold, ways_of
 from optmap.search.iooub.grid import Factor, TileGrid
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.symbolic.numbers import divisors_of
-from optmap.workloads.workload import Workload, access_names
+from optmap.workloads.workload import Workload
 
 TRIED = 24
 """Flows that are looked at for every cut, if there are so many."""
@@ -248,12 +247,8 @@ def _strides(workload: Workload) -> Iterator[tuple[str, int]]:
 
 def _widest(workload: Workload, tiling: Tiling) -> list[int]:
     """The units of the tensor that takes most room, the longest ones first, as far as pieces are cut along them."""
-    units, flow = tiling.units, tiling.flow
-    order, positions = permutation_of(flow, workload, units), positions_of(flow, workload, units)
-    rooms = []
-    for number, (tensor, name) in enumerate(zip(workload.tensors, access_names(workload), strict=True)):
-        streamed = tuple(d for u in flow.stream(number) for d in units[u].dims)
-        rooms.append(held_words(workload, tensor, tiling.tile, reuse_at(tensor, order, positions[name]), streamed))
+    units, tensors = tiling.units, zip(workload.tensors, ways_of(tiling.flow, workload, tiling.units), strict=True)
+    rooms = [held_words(workload, tensor, tiling.tile, *way) for tensor, way in tensors]
     tensor, dims = workload.tensors[rooms.index(max(rooms))], set(piece_dims(workload))
     mine = [u for u, unit in enumerate(units) if len(unit.dims) == 1 and set(unit.dims) <= tensor.dims & dims]
     return sorted(mine, key=lambda u: -units[u].extent)[:MOST_CUT]

@@ -7,12 +7,10 @@ the tiles are found by block descent, one level's whole tile at a time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optmap.base.clock import Clock
 from optmap.base.errors import CheckError, InfeasibleError
@@ -45,8 +43,7 @@ def solve(question: Question) -> Found:
         InfeasibleError: if nothing fits.
         CheckError: if the sum is below its bound.
     """
-    begun, clock = time.monotonic(), Clock.after(question.time_limit)
-    setting = setting_of(question)
+    clock, setting = question.clock, setting_of(question)
     refuse_conflict(setting)
     relaxation = relax(setting, clock=clock, negligible=0.0)
     descent = SumDescent(setting, divisors=question.tiles is TileRule.DIVISORS, clock=clock)
@@ -55,8 +52,7 @@ def solve(question: Question) -> Found:
         found = descent.run(start)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
-        if question.progress is not None:
-            question.progress("descent on the sum", min(1.0, (time.monotonic() - begun) / question.time_limit))
+        question.tell("descent on the sum")
         if clock.late:
             break
     if best is None:
@@ -103,6 +99,8 @@ class SumDescent:
 
     def __init__(self, setting: Setting, *, divisors: bool, clock: Clock) -> None:
         self.costs = ChainCosts(setting)
+        self.blocks = BlockDescent(self.costs, divisors=divisors, clock=clock)
+        """Makes the other levels follow."""
         self.allowed = setting.allowed
         self.divisors = divisors
         self.clock = clock
@@ -141,34 +139,13 @@ class SumDescent:
         best: tuple[float, IntArray] | None = None
         for first in range(0, len(tiles), BATCH):
             part = tiles[first : first + BATCH]
-            chains = np.repeat(chain[None], len(part), axis=0)
-            chains[:, level] = part
-            self._follow(chain, chains, level, tied=tied)
+            chains, nest = self.blocks.follow(chain, level, part, None, tied=tied)
             values = self.costs.evaluate(chains)[0].sum(axis=1)
-            values = np.where(self._allow(chains), values, inf)
+            values = np.where(nest.all(axis=1), values, inf)
             row = int(values.argmin())
             if values[row] < (inf if best is None else best[0]):
                 best = float(values[row]), chains[row]
         return best
-
-    def _follow(self, chain: IntArray, chains: IntArray, level: int, *, tied: bool) -> None:
-        """Make the other levels nest with a new tile; with `tied`, extents equal to the old one move along."""
-        for other in [*range(level - 1, -1, -1), *range(level + 1, len(chain))]:
-            if tied:
-                chains[:, other] = np.where(chain[other] == chain[level], chains[:, level], chains[:, other])
-            if other < level:
-                inside = chains[:, other], chains[:, other + 1]
-                chains[:, other] = np.gcd(*inside) if self.divisors else self._down(np.minimum(*inside), other)
-            else:
-                outside = chains[:, other], chains[:, other - 1]
-                grown = np.lcm(*outside) if self.divisors else np.maximum(*outside)
-                chains[:, other] = np.minimum(grown, self.costs.extents) if self.divisors else self._up(grown, other)
-
-    def _down(self, tiles: IntArray, level: int) -> IntArray:
-        return tiles if self.allowed.free else self.allowed.down(tiles, level)
-
-    def _up(self, tiles: IntArray, level: int) -> IntArray:
-        return np.minimum(tiles, self.costs.extents) if self.allowed.free else self.allowed.up(tiles, level)
 
     def _values(self, chain: IntArray, level: int, d: int) -> list[int]:
         """Candidate extents of one dim at one level, increasing."""
@@ -182,15 +159,6 @@ class SumDescent:
             values.update(even_cuts(int(chain[level + 1, d])))
         return self.allowed.near(values, level, d)
 
-    def _allow(self, chains: IntArray) -> NDArray[np.bool_]:
-        """(B,): which chains have allowed sizes, nest and, if asked, divide."""
-        whole = np.repeat(self.costs.extents[None, None], len(chains), axis=0)
-        outer = np.concatenate([chains[:, 1:], whole], axis=1)
-        good = np.asarray((outer >= chains).all(axis=(1, 2)))
-        if not self.allowed.free:
-            good &= self.allowed.hold(chains)
-        return good & (outer % chains == 0).all(axis=(1, 2)) if self.divisors else good
-
 
 def even_multiples(tile: int, extent: int, most: int = 24) -> list[int]:
     """Multiples of a tile up to an extent, at most about `most` of them."""
@@ -201,9 +169,8 @@ def even_multiples(tile: int, extent: int, most: int = 24) -> list[int]:
 def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent) -> Iterator[IntArray]:
     """Chains to start from: the mapping with the least bottleneck, relaxed tiles rounded, single points."""
     yield np.array(integer_search(setting, relaxation, divisors=descent.divisors, clock=descent.clock).point.chain)
-    rounding = BlockDescent(descent.costs, divisors=descent.divisors, clock=descent.clock)
     for point in (relaxation.best, *relaxation.others[:2]):
-        start = rounding.start(point.tiles, None)
-        if rounding.nests(start[None], None)[0]:  # of few sizes none may be near
+        start = descent.blocks.start(point.tiles, None)
+        if descent.blocks.nests(start[None], None)[0]:  # of few sizes none may be near
             yield start
     yield from least_chains(setting, divisors=descent.divisors, most=1)[0]

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from optmap.base.errors import InfeasibleError
 from optmap.programs.tile import TileLevel, minmax_level_program, tiles
 from optmap.search.found import Found
-from optmap.search.papers.common import Hunt, Recipe, TileCandidate, answer, shared_bandwidths
+from optmap.search.papers.common import Hunt, Recipe, TileCandidate, answer, bottleneck, shared_bandwidths
 from optmap.search.question import Question
 from optmap.search.relax.tree import RelaxedPoint
 from optmap.search.space.search_space import Order, Setting
@@ -76,17 +76,10 @@ def fix_levels(setting: Setting, orders: Sequence[Order], state: Hunt) -> TileCa
     ]
     costs: list[float] = []
     while unfixed:
-        best: tuple[float, int, tuple[dict[str, float], ...]] | None = None
-        for level in sorted(unfixed):
-            if state.expired():
-                return None
-            state.programs += 1
-            found = _largest(setting, orders, level, known, unfixed)
-            if found is not None and (best is None or found[0] < best[0]):
-                best = (found[0], level, found[1])
-        if best is None:
+        found = bottleneck(state, unfixed, lambda level: _largest(setting, orders, level, known, unfixed))
+        if found is None:
             return None
-        cost, level, sizes = best
+        cost, level, sizes = found
         _fix(setting, known, level, sizes[level], setting.workload.dims)
         if level + 1 < depth:
             _fix(setting, known, level + 1, sizes[level + 1], _felt_outside(setting, orders[level]))

@@ -27,7 +27,15 @@ import numpy as np
 from optmap.base.errors import InputError
 from optmap.search.found import Found
 from optmap.search.papers.artifact_model import ArtifactModel, ConvolutionDims
-from optmap.search.papers.common import Hunt, Recipe, TileCandidate, answer, shared_bandwidths, whole_tiles
+from optmap.search.papers.common import (
+    Hunt,
+    Recipe,
+    TileCandidate,
+    answer,
+    bottleneck,
+    shared_bandwidths,
+    whole_tiles,
+)
 from optmap.search.question import Question
 from optmap.search.space.search_space import Order, Setting
 from optmap.search.whole.chain_costs import IntArray, IntegerPoint
@@ -104,17 +112,10 @@ def _fix_levels(model: ArtifactModel, orders: tuple[Order, ...], state: Hunt) ->
     costs: list[float] = []
     tiles: dict[tuple[int, str], float] = {}
     while unfixed:
-        best: tuple[float, int, dict[tuple[int, str], float]] | None = None
-        for level in sorted(unfixed):
-            if state.expired():
-                return None
-            state.programs += 1
-            found = _largest(model, orders, level, sizes, unfixed)
-            if found is not None and (best is None or found[0] < best[0]):
-                best = (found[0], level, found[1])
-        if best is None:
+        found = bottleneck(state, unfixed, lambda level: _largest(model, orders, level, sizes, unfixed))
+        if found is None:
             return None
-        cost, level, tiles = best
+        cost, level, tiles = found
         costs.append(cost)
         unfixed.remove(level)
         for key in model.priced(level, orders[level].flow):
@@ -176,9 +177,7 @@ def shrink(setting: Setting, chain: IntArray, orders: tuple[Order, ...]) -> IntA
         orders: loop order per level.
     """
     fitted = chain.copy()
-    least = np.ones_like(chain)
-    for imposed, (tile, _) in setting.fixed.items():
-        least[imposed:] = [tile[d] for d in setting.workload.dims]
+    least = setting.allowed.low
     limit = np.full(chain.shape[1], np.iinfo(np.int64).max)
     for level in range(len(chain) - 1, -1, -1):
         row = np.minimum(fitted[level], limit)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -72,6 +73,33 @@ class Hunt:
         return self.best
 
 
+T = TypeVar("T")
+
+
+def bottleneck(
+    state: Hunt, unfixed: set[int], largest: Callable[[int], tuple[float, T] | None]
+) -> tuple[float, int, T] | None:
+    """Of the levels that are not fixed yet the one that is the bottleneck: the least cost that it has as the largest.
+
+    Args:
+        state: counts the programs and has the clock.
+        unfixed: levels that are left.
+        largest: cost and sizes of a level if it is the largest of those left; None if it cannot be.
+
+    Returns:
+        Cost, level and sizes; None if no level can be, or out of time.
+    """
+    best: tuple[float, int, T] | None = None
+    for level in sorted(unfixed):
+        if state.expired():
+            return None
+        state.programs += 1
+        found = largest(level)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = (found[0], level, found[1])
+    return best
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """What a paper's method says about itself in the answer."""
@@ -102,9 +130,8 @@ def answer(
         LimitError: if the time runs out before there is an answer.
     """
     setting = setting_of(question)
-    state = Hunt(clock=Clock.after(question.time_limit))
-    if question.progress is not None:
-        question.progress(recipe.name, 0.0)
+    state = Hunt(clock=question.clock)
+    question.tell(recipe.name)
     found = hunt(setting, state)
     point, notes = integers(setting, found)
     certified = relax(setting, clock=state.clock)
@@ -136,13 +163,7 @@ def shared_bandwidths(setting: Setting) -> tuple[float, ...]:
 
 def whole_tiles(setting: Setting, tiles: tuple[dict[str, float], ...]) -> IntArray:
     """Tiles rounded down, nested and not below imposed ones, (L, D)."""
-    dims = setting.workload.dims
-    chain = np.ones((len(tiles), len(dims)), dtype=np.int64)
-    least = np.ones(len(dims), dtype=np.int64)
-    for level, tile in enumerate(tiles):
-        imposed = setting.fixed.get(level)
-        own = [int(tile[d] + 1e-6) if imposed is None else imposed[0][d] for d in dims]
-        least = np.maximum(least, own)
-        chain[level] = np.minimum(least, [n for _, n in setting.workload.sizes])
-        least = chain[level]
-    return chain
+    chain = np.array([[int(tile[d] + 1e-6) for d in setting.workload.dims] for tile in tiles], dtype=np.int64)
+    for level, (tile, _) in setting.fixed.items():
+        chain[level] = [tile[d] for d in setting.workload.dims]
+    return np.minimum(np.maximum.accumulate(np.maximum(chain, 1), axis=0), [n for _, n in setting.workload.sizes])

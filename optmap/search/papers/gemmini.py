@@ -26,6 +26,7 @@ from optmap.search.found import Found
 from optmap.search.iooub.flows import Flow, Hold
 from optmap.search.iooub.grid import TileGrid
 from optmap.search.iooub.one_memory import too_small
+from optmap.search.iooub.tiling import tile_of
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.question import Question
 from optmap.search.relaxation import Relaxation
@@ -88,10 +89,7 @@ def best_stationary(workload: Workload, level: Level, *, divisors: bool = False)
     found = grid.search(_flow(workload, units), [np.arange(len(unit.boxes)) for unit in units], inf)
     if found is None:
         raise InfeasibleError(too_small(workload, groups))
-    tile = dict.fromkeys(workload.dims, 1)
-    for unit, index in zip(units, found.choice, strict=True):
-        tile.update(zip(unit.dims, unit.boxes[index], strict=True))
-    return _larger(workload, groups, stationary(workload, tile), divisors=divisors)
+    return _larger(workload, groups, stationary(workload, tile_of(workload, units, found)), divisors=divisors)
 
 
 def _larger(
@@ -203,23 +201,17 @@ def _found(question: Question, tiling: StationaryTiling, best: StationaryTiling,
     # The search compares input words; the output's are the same for every tile if no two dims share a subscript.
     proves = all(len(axis.terms) <= 1 for axis in workload.output.axes)
     lowest = best.words if proves else compulsory(workload, objective)
-    tiles_of_inputs = "all output-stationary tiles of whole numbers, inputs reloaded for every tile"
-    relaxation = Relaxation(
-        value=float(objective.value({0: lowest}, machine, workload.word_bits)),
-        proved=True,
-        formulation=tiles_of_inputs if proves else "compulsory traffic: every word of every tensor once",
-        tolerance=0.0,
-        method="exact tables over every number of tiles per dim" if proves else "counting",
-        classes=(best.permutation,),
-        tiles=({d: float(n) for d, n in best.tile.items()},),
-        cross_check=None,
+    own, lower = (
+        Mapping(levels=(LevelMapping(level=level.name, tile=each.tile, permutation=each.permutation, spatial={}),))
+        for each in (tiling, best)
     )
-    own = LevelMapping(level=level.name, tile=tiling.tile, permutation=tiling.permutation, spatial={})
+    exact = "all output-stationary tiles of whole numbers, inputs reloaded for every tile"
+    how = (exact, "exact tables over every number of tiles per dim") if proves else ()
     return Found(
-        mapping=Mapping(levels=(own,)),
+        mapping=own,
         held=_held(workload),
         claimed=float(objective.value({0: tiling.words}, machine, workload.word_bits)),
-        relaxation=relaxation,
+        relaxation=Relaxation.counted(lower, float(objective.value({0: lowest}, machine, workload.word_bits)), *how),
         point=PointKind.GLOBAL_OPTIMUM if best.words == lowest else PointKind.FEASIBLE,
         notes=(*notes, *_notes(workload, capacity_groups(workload, level), tiling)),
         space=(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
-from optmap.base.clock import Clock
 from optmap.base.errors import CheckError
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.found import Found
@@ -34,15 +31,9 @@ def solve(question: Question) -> Found:
         InfeasibleError: if nothing fits, with the smallest fix.
         CheckError: if another solver contradicts the relaxation.
     """
-    begun, clock = time.monotonic(), Clock.after(question.time_limit)
-
-    def tell(text: str) -> None:
-        if question.progress is not None:
-            question.progress(text, min(1.0, (time.monotonic() - begun) / question.time_limit))
-
-    setting = setting_of(question)
+    clock, setting = question.clock, setting_of(question)
     refuse_conflict(setting)
-    tell("relaxation over all loop orders")
+    question.tell("relaxation over all loop orders")
     relaxation = relax(setting, clock=clock)
     if question.integers is IntegerRule.FLOOR:
         from optmap.search.whole.floor import floor_and_balance
@@ -50,7 +41,7 @@ def solve(question: Question) -> Found:
         point, bound, late = floor_and_balance(setting, relaxation.best), relaxation.bound, False
     else:
         divisors = question.tiles is TileRule.DIVISORS
-        found = integer_search(setting, relaxation, divisors=divisors, clock=clock, progress=tell)
+        found = integer_search(setting, relaxation, divisors=divisors, clock=clock, progress=question.tell)
         point, bound, late = found.point, found.bound, found.stop.cut_short
     return handed_in(question, setting, relaxation, point, bound=bound, late=late)
 

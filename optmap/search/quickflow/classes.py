@@ -21,11 +21,6 @@ Reuse = tuple[frozenset[int], int | None]
 """Of one operand: the innermost dims that it does not depend on, and the next one if that moves a window."""
 
 
-def window_dims(operand: Operand) -> frozenset[int]:
-    """The dims that an operand has together with others in one subscript."""
-    return frozenset(dim for axis in operand.axes if len(axis) > 1 for dim, _ in axis)
-
-
 def reuse_of(order: Order, operand: Operand) -> Reuse:
     """What an order lets an operand reuse.
 
@@ -35,7 +30,7 @@ def reuse_of(order: Order, operand: Operand) -> Reuse:
     inside: list[int] = []
     for dim in reversed(order):
         if dim in operand.dims:
-            return frozenset(inside), dim if dim in window_dims(operand) else None
+            return frozenset(inside), dim if dim in operand.window_dims else None
         inside.append(dim)
     return frozenset(inside), None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.rows import Rows
 from optmap.count.meshes.batch_count import is_closed
 from optmap.machines.accelerator import KeepRule
 from optmap.mappings.nest_batch import Booleans, Integers
@@ -23,7 +24,7 @@ NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Allocations:
+class Allocations(Rows):
     """Mappings without orders: where the factors are, and who keeps what."""
 
     trips: Integers
@@ -39,21 +40,10 @@ class Allocations:
     def __len__(self) -> int:
         return len(self.trips)
 
-    def __getitem__(self, rows: slice | Integers | Booleans) -> Allocations:
-        """Some of them."""
-        return Allocations(**{part.name: getattr(self, part.name)[rows] for part in fields(self)})
-
     def rooted(self) -> Allocations:
         """The same as roots of their own, which no move has led to."""
         count = len(self)
         return replace(self, root=np.arange(count), source=np.full(count, NOWHERE))
-
-
-def joined(parts: list[Allocations]) -> Allocations:
-    """All of them, in their order."""
-    return Allocations(
-        **{part.name: np.concatenate([getattr(each, part.name) for each in parts]) for part in fields(Allocations)}
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,9 +51,8 @@ class Table:
     """The moves of a round, an entry each."""
 
     dim: Integers
-    prime: Integers
     factor: Integers
-    """The prime to the power that moves."""
+    """A prime to the power that moves."""
     source: Integers
     target: Integers
     step: Keys
@@ -117,11 +106,11 @@ class AdjacentMoves:
                 for source in fit:
                     for target in fit:
                         if source != target:
-                            rows.append((dim, prime, prime**power, source, target))
+                            rows.append((dim, prime**power, source, target))
                             change = int(self._weights[target, number]) - int(self._weights[source, number])
                             steps.append(power * change % 2**64)
-        columns = np.array(rows, np.int64).reshape(-1, 5).T
-        names = ("dim", "prime", "factor", "source", "target")
+        columns = np.array(rows, np.int64).reshape(-1, 4).T
+        names = ("dim", "factor", "source", "target")
         return Table(**dict(zip(names, columns, strict=True)), step=np.array(steps, np.uint64))
 
     def adjacent(

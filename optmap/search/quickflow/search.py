@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.errors import InputError
+from optmap.base.rows import Rows, concatenated
 from optmap.mappings.nest_batch import KINDS, TIME, Booleans, NestBatch
 from optmap.questions.options import Merit
 from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.explore.settings import setting
 from optmap.search.quickflow.levels import Weight
-from optmap.search.quickflow.moves import AdjacentMoves, Allocations, Table, joined
+from optmap.search.quickflow.moves import AdjacentMoves, Allocations, Table
 from optmap.search.quickflow.oneshot import OneShot
 from optmap.search.quickflow.places import Places
 from optmap.search.quickflow.start import start
@@ -50,7 +51,7 @@ class QuickFlowSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reached:
+class Reached(Rows):
     """Mappings with what they are worth."""
 
     who: Allocations
@@ -58,20 +59,14 @@ class Reached:
 
     def best(self, count: int) -> Reached:
         """Those that are worth least, in that order."""
-        rows = np.argsort(self.worth, kind="stable")[:count]
-        return Reached(who=self.who[rows], worth=self.worth[rows])
+        return self[np.argsort(self.worth, kind="stable")[:count]]
 
     def best_of_roots(self) -> Reached:
         """The best of every root."""
         rows = np.lexsort((self.worth, self.who.root))
         first = np.ones(len(rows), bool)
         first[1:] = np.diff(self.who.root[rows]) > 0
-        return Reached(who=self.who[rows[first]], worth=self.worth[rows[first]])
-
-
-def together(parts: list[Reached]) -> Reached:
-    """All of them, in their order."""
-    return Reached(who=joined([each.who for each in parts]), worth=np.concatenate([each.worth for each in parts]))
+        return self[rows[first]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +174,7 @@ class Search:
             parts = []
             for part in self.moves.adjacent(front, table, self.seen, chained=round_.chained, flips=round_.flips):
                 parts.append((yield from self.judged(part)))
-            reached = together(parts)
+            reached = concatenated(parts)
             front = reached.who
             if not len(front):
                 break
@@ -188,7 +183,7 @@ class Search:
             found.append(Reached(who=front, worth=reached.worth))
             if round_.eager and reached.worth.min() < target:
                 break
-        return together(found)
+        return concatenated(found)
 
 
 def propose(brief: Brief[QuickFlowSettings]) -> Proposals:

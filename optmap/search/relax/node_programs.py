@@ -62,7 +62,7 @@ class Bounder:
         if broken.size:
             # Once more from nearer the lower corner; what breaks down again stays without a bound.
             again = batch.lower[broken] + 0.3 * (start[broken] - batch.lower[broken])
-            second = solve_batch(batch.take(broken), start=again)
+            second = solve_batch(batch[broken], start=again)
             solution.point[broken], solution.value[broken] = second.point, second.value
             solution.bound[broken] = second.bound
         return solution

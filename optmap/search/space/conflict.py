@@ -7,12 +7,13 @@ if at every level a size of every dim and a loop order are left and that smalles
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from optmap.base.errors import InfeasibleError
 from optmap.base.texts import several
 from optmap.machines.relations import Relation
-from optmap.mappings.constraints import NO_CONSTRAINTS, Constraint, TileConstraint
+from optmap.mappings.constraints import NO_CONSTRAINTS, Constraint, Constraints, TileConstraint
 from optmap.search.space.search_space import Setting
 from optmap.search.space.sizes import factorizations
 
@@ -29,20 +30,34 @@ def refuse_conflict(setting: Setting) -> None:
     reason = _reason(setting) if setting.constraints else None
     if reason is None or _reason(replace(setting, constraints=NO_CONSTRAINTS)) is not None:
         return
-    guilty = setting
-    for item in setting.constraints.items:
-        fewer = replace(guilty, constraints=guilty.constraints.without(item))
-        if _reason(fewer) is not None:
-            guilty = fewer
-    items = guilty.constraints.items
-    several = " together" if len(items) > 1 else ""
-    changes = [change for change in (_change(setting, item) for item in items) if change]
+    guilty = guilty_of(setting.constraints, lambda some: _reason(replace(setting, constraints=some)) is None)
+    why = _reason(replace(setting, constraints=guilty))
+    raise InfeasibleError(blame(setting.constraints, guilty, f": {why}", lambda item: _change(setting, item)))
+
+
+def guilty_of(constraints: Constraints, met: Callable[[Constraints], bool]) -> Constraints:
+    """Of constraints that cannot be met, some of which none can be left out."""
+    guilty = constraints
+    for item in constraints.items:
+        if not met(guilty.without(item)):
+            guilty = guilty.without(item)
+    return guilty
+
+
+def blame(constraints: Constraints, guilty: Constraints, why: str, change: Callable[[Constraint], str | None]) -> str:
+    """Which constraints cannot be met, why, and what would do.
+
+    Args:
+        constraints: all of them.
+        guilty: those that are the reason.
+        why: and where.
+        change: the nearest form of one with which all others can be met; None if there is none.
+    """
+    changes = [text for text in map(change, guilty.items) if text]
     helps = f"; {' or '.join(changes)} would do" if changes else ""
-    others = " with the other constraints as they are" if changes and len(setting.constraints.items) > 1 else ""
-    subject = "constraints" if several else "constraint"
-    raise InfeasibleError(
-        f"{subject} {guilty.constraints.text} cannot be met{several}: {_reason(guilty)}{helps}{others}"
-    )
+    others = " with the other constraints as they are" if changes and len(constraints.items) > 1 else ""
+    subject, together = ("constraints", " together") if len(guilty.items) > 1 else ("constraint", "")
+    return f"{subject} {guilty.text} cannot be met{together}{why}{helps}{others}"
 
 
 def _reason(setting: Setting) -> str | None:

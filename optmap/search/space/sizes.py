@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from optmap.symbolic.numbers import divisors_of
 
 FEW_CUTS = 4_000_000
@@ -28,6 +31,16 @@ def even_cuts(extent: int) -> tuple[int, ...]:
         if size == 1:
             return tuple(reversed(values))
         number = -(-extent // (size - 1))
+
+
+def maximal(fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Those points of a grid of sizes, an axis per dim, that fit and of which no next larger neighbour does."""
+    grows = np.zeros_like(fits)
+    for d, length in enumerate(fits.shape):
+        if length > 1:
+            here, ahead = np.moveaxis(grows, d, 0), np.moveaxis(fits, d, 0)
+            here[:-1] |= ahead[1:]
+    return np.asarray(fits & ~grows)
 
 
 def factorizations(number: int, limits: Sequence[int]) -> list[tuple[int, ...]]:

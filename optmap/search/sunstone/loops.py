@@ -7,11 +7,6 @@ from collections.abc import Iterable, Sequence
 from optmap.machines.fabric import Memory
 
 
-def placeable(memory: Memory, dims: int) -> frozenset[int]:
-    """Dims that a memory's pattern has a place for."""
-    return frozenset(dim for dim, loop in enumerate(memory.loopable(dims)) if loop)
-
-
 def whole_orders(inner: Iterable[Sequence[int]], memory: Memory, dims: int) -> tuple[tuple[int, ...], ...]:
     """Orders of all dims, outermost first, that keep to a memory's pattern.
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.mappings.nest_batch import Booleans, Integers, NestBatch, joined
+from optmap.base.rows import Rows, concatenated
+from optmap.mappings.nest_batch import Booleans, NestBatch
 from optmap.search.explore.protocol import Brief, Numbers, Proposals, Scores, Strategy
 from optmap.search.sunstone.estimate import optimistic
 from optmap.search.sunstone.settings import SunstoneSettings
@@ -20,7 +21,7 @@ NARROW = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Front:
+class _Front(Rows):
     """Partial mappings with their memories chosen up to one."""
 
     batch: NestBatch
@@ -28,9 +29,6 @@ class _Front:
     """Of each, in its own order."""
     least: Numbers
     """The least over all orders that were tried with the same choices: what alpha-beta compares."""
-
-    def __getitem__(self, rows: Integers | Booleans | slice) -> _Front:
-        return _Front(batch=self.batch[rows], estimate=self.estimate[rows], least=self.least[rows])
 
 
 class _SunstoneSearch:
@@ -61,10 +59,10 @@ class _SunstoneSearch:
             parts = [self.step.continuations(chunk.batch, row, memory) for row in range(len(chunk.batch))]
             parts = [part for part in parts if len(part.batch)]
             if parts:
-                batch = joined([part.batch for part in parts])
+                batch = concatenated([part.batch for part in parts])
                 scores = yield batch
                 self.best = min(self.best, float(scores.value.min()))
-                found = _together(found, self._front(batch, parts, memory))
+                found = concatenated([found, self._front(batch, parts, memory)])
         return found
 
     def _open(self, least: Numbers) -> Booleans:
@@ -101,14 +99,6 @@ class _SunstoneSearch:
         if width:
             self.brief.tally.add("width", seen=len(front.batch), cut=len(front.batch) - len(kept.batch))
         return kept
-
-
-def _together(first: _Front, second: _Front) -> _Front:
-    return _Front(
-        batch=joined([first.batch, second.batch]),
-        estimate=np.concatenate([first.estimate, second.estimate]),
-        least=np.concatenate([first.least, second.least]),
-    )
 
 
 def propose(brief: Brief[SunstoneSettings]) -> Proposals:

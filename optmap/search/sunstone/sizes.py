@@ -9,7 +9,6 @@ from itertools import product
 from math import prod
 
 from optmap.machines.fabric import Fabric
-from optmap.search.sunstone.loops import placeable
 from optmap.search.sunstone.order_trie import trie_of
 from optmap.search.sunstone.tiling_tree import grown_dims
 from optmap.search.sunstone.unrolling import rejected_dims
@@ -63,11 +62,7 @@ def space_sizes(fabric: Fabric) -> tuple[SpaceSize, SpaceSize]:
 def _size(fabric: Fabric, grown: Sequence[frozenset[int]], unrolled: Sequence[frozenset[int]]) -> int:
     found = []
     for dim, extent in enumerate(fabric.extents):
-        loops = [
-            0
-            for number, dims in enumerate(grown)
-            if dim in dims and dim in placeable(fabric.memories[number], len(fabric.dims))
-        ]
+        loops = [0 for number, dims in enumerate(grown) if dim in dims and fabric.memories[number].entries(dim)]
         axes = [
             axis.size
             for memory, dims in zip(fabric.memories, unrolled, strict=True)

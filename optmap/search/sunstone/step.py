@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmap.base.errors import LimitError
+from optmap.base.rows import concatenated
 from optmap.machines.fabric import Rule
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import Booleans, Integers, NestBatch, joined
+from optmap.mappings.nest_batch import Booleans, Integers, NestBatch, rules_met
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.explore.protocol import Brief
-from optmap.search.sunstone.loops import placeable, whole_orders
+from optmap.search.sunstone.loops import whole_orders
 from optmap.search.sunstone.order_trie import InnerOrder, Trie, trie_of
 from optmap.search.sunstone.partial import (
     MemoryChoice,
@@ -112,7 +113,7 @@ class Step:
                 groups.append(number + np.repeat(np.arange(len(choices)), len(orders)))
                 parts.append(found)
                 number += len(choices)
-        batch = joined(parts) if parts else front[:0]
+        batch = concatenated(parts) if parts else front[:0]
         group = np.concatenate(groups) if groups else np.zeros(0, np.int64)
         kept = self._admitted(batch, memory)
         return Continued(batch=batch[kept], group=group[kept])
@@ -128,8 +129,7 @@ class Step:
         found = np.ones(len(batch), bool)
         outside = memory + 1
         if self.inwards or outside == len(self.fabric.memories) - 1:
-            for rule in self.fabric.memories[outside].rules:
-                found &= _obeys(rule, batch.temporal[:, outside])
+            found &= rules_met(self.fabric.memories[outside].rules, batch.temporal[:, outside])
         if not self.inwards and self.settings.look_outside:
             bounded = range(outside, len(self.fabric.memories) - 1)
             fits = rows_that_hold(batch, self.fitting, {n: self.least[n] for n in bounded})
@@ -221,15 +221,13 @@ class Step:
         rules = () if self.inwards else memory.rules
         dims |= _forced(memory.tiles)
         if not self.inwards:
-            dims = (dims | _forced(rules)) & placeable(memory, self.dims)
+            dims = frozenset(dim for dim in dims | _forced(rules) if memory.entries(dim))
         spread = np.array(ways[0]) * np.array(ways[1])
         outside = range(at.memory + 1, len(self.fabric.memories) - 1)
 
         def feasible(factors: Integers) -> Booleans:
             tiles = factors * np.array(at.inside)
-            found = self.fitting.fit(at.memory, tiles, np.array(keeps))
-            for rule in rules:
-                found &= _obeys(rule, factors)
+            found = self.fitting.fit(at.memory, tiles, np.array(keeps)) & rules_met(rules, factors)
             for dim, sizes in self.reach.at(at.memory):
                 found &= np.isin(tiles[:, dim], sizes)
             if settings.look_outside and not self.inwards:
@@ -254,8 +252,3 @@ def _forced(rules: tuple[Rule, ...]) -> frozenset[int]:
     """Dims whose trips a rule asks for."""
     asked = [rule for rule in rules if rule.relation is not Relation.AT_MOST and rule.value > 1]
     return frozenset(dim for rule in asked for dim in rule.dims)
-
-
-def _obeys(rule: Rule, trips: Integers) -> Booleans:
-    """Whether trips, (rows, dims), meet a rule."""
-    return rule.met(trips[:, list(rule.dims)].prod(axis=1))

@@ -9,6 +9,7 @@ import numpy as np
 
 from optmap.machines.fabric import Operand
 from optmap.mappings.nest_batch import Booleans, Integers
+from optmap.search.space.sizes import maximal
 from optmap.symbolic.numbers import divisors_of
 
 
@@ -40,27 +41,6 @@ def tile_grid(rest: Sequence[int], dims: frozenset[int]) -> tuple[Integers, tupl
     return np.stack([part.ravel() for part in grid], axis=1), tuple(len(own) for own in choices)
 
 
-def maximal(feasible: Booleans, shape: Sequence[int]) -> Booleans:
-    """The nodes that the Tiling Principle keeps: those that are feasible and have no feasible child.
-
-    A child has one dim at the next larger divisor: T goes if T' = T with d' > d for one d fits, too.
-
-    Args:
-        feasible: (nodes,) in C order of the shape.
-        shape: divisors per dim.
-    """
-    found = feasible.reshape(shape)
-    grows = np.zeros_like(found)
-    for axis, size in enumerate(shape):
-        if size > 1:
-            ahead = [slice(None)] * len(shape)
-            behind = list(ahead)
-            ahead[axis], behind[axis] = slice(1, None), slice(None, -1)
-            grows[tuple(behind)] |= found[tuple(ahead)]
-    kept: Booleans = (found & ~grows).ravel()
-    return kept
-
-
 def tiles_of(
     rest: Sequence[int],
     dims: frozenset[int],
@@ -85,6 +65,7 @@ def tiles_of(
     count("tiles: capacity and rules", len(grid), len(grid) - int(fits.sum()))
     if not principle:
         return grid[fits]
-    kept = maximal(fits, shape)
+    # The Tiling Principle: T goes if T' = T with the next larger divisor d' > d for one d fits, too.
+    kept: Booleans = maximal(fits.reshape(shape)).ravel()
     count("tiles: tiling principle", int(fits.sum()), int(fits.sum() - kept.sum()))
     return grid[kept]

@@ -29,10 +29,10 @@ def solve(question: Question) -> Found:
         options=CodeOptions(),
         running=Running(threads=question.cores),
     )
-    ranking = rank(model, count=1, time_limit=question.time_limit, progress=question.progress)
-    if not ranking.candidates:
+    candidates, late = rank(model, count=1, time_limit=question.time_limit, progress=question.progress)
+    if not candidates:
         raise InfeasibleError(f"{question.workload.title}: no register tile of the vector kernel fits the core")
-    best = ranking.candidates[0]
+    best = candidates[0]
     plain = best.prediction.kernel == "plain"
     estimate = ("the arithmetic of plain loops is an estimate",) if plain else ()
     fixed = [level.name for level in question.machine.levels if level.microkernel is not None and not plain]
@@ -41,7 +41,7 @@ def solve(question: Question) -> Found:
         mapping=best.mapping,
         prediction=best.prediction,
         options=best.options,
-        late=ranking.late,
+        late=late,
         notes=("predicted for caches that are warm: called again and again on the same buffers", *estimate, *own),
         space=SPACE,
     )

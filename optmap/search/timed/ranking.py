@@ -6,14 +6,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from optmap.base.clock import Clock
 from optmap.count.timing import core_with_room, first_cache
 from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import KernelCycles, kernel_cycles, roles_of
 from optmap.count.timing.predict import TimeModel
-from optmap.count.timing.results import Caches, Prediction
+from optmap.count.timing.results import Prediction
 from optmap.kernels.code_options import ActivationLayout, CodeOptions
 from optmap.kernels.kernel_roles import KernelRoles
 from optmap.machines.machine import Machine
@@ -38,18 +37,6 @@ PER_SHAPE = 2
 Tell = Callable[[str, float], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedRanking:
-    """What a search by predicted time found."""
-
-    candidates: tuple[TimedCandidate, ...]
-    """Best first."""
-    estimated: int
-    """Nests that were looked at."""
-    late: bool
-    """Whether the time ran out, or somebody asked to stop."""
-
-
 def ranked(
     workload: Workload,
     machine: Machine,
@@ -57,7 +44,6 @@ def ranked(
     *,
     threads: int = 1,
     count: int = 5,
-    caches: Caches = Caches.WARM,
     time_limit: float = 60.0,
     progress: Tell | None = None,
 ) -> tuple[TimedCandidate, ...]:
@@ -69,7 +55,6 @@ def ranked(
         options: of the code; None for the defaults.
         threads: that share the work.
         count: of mappings, at most.
-        caches: what they hold when a call begins.
         time_limit: seconds after which the best so far are handed out.
         progress: called with a text and the share of the time limit used.
 
@@ -81,21 +66,23 @@ def ranked(
         workload=workload,
         machine=machine,
         options=options or CodeOptions(),
-        running=Running(threads=threads, caches=caches),
+        running=Running(threads=threads),
     )
-    return rank(model, count=count, time_limit=time_limit, progress=progress).candidates
+    return rank(model, count=count, time_limit=time_limit, progress=progress)[0]
 
 
-def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | None = None) -> TimedRanking:
-    """As `ranked`, with how the search went."""
+def rank(
+    model: TimeModel, *, count: int, time_limit: float, progress: Tell | None = None
+) -> tuple[tuple[TimedCandidate, ...], bool]:
+    """As `ranked`; and whether the time ran out, or somebody asked to stop."""
     core = core_with_room(model.machine)
     roles = roles_of(model.workload, model.options.layout)
     if roles is None:
         plain, late = plain_candidate(model, time_limit, progress)
-        return TimedRanking(candidates=(plain,), estimated=1, late=late)
+        return (plain,), late
     begun, clock = time.monotonic(), Clock.after(time_limit)
     found: list[TimedCandidate] = []
-    estimated, late = 0, False
+    late = False
     levels = model.machine.levels[first_cache(model.machine) :]
     nearest = levels[0] if levels and model.options.layout is ActivationLayout.NHWC else None
     tiles = shapes(model.workload, roles, core, layout=model.options.layout, cache=nearest)
@@ -111,11 +98,9 @@ def rank(model: TimeModel, *, count: int, time_limit: float, progress: Tell | No
         if progress is not None:
             spent = time.monotonic() - begun
             progress(f"loops around register tile {number + 1}", min(1.0, spent / time_limit))
-        many, best = _around(model, roles, shape, split)
-        estimated += many
-        found += best
+        found += _around(model, roles, shape, split)
     found.sort(key=lambda each: order_of(each.prediction))
-    return TimedRanking(candidates=tuple(_different(found, count, roles)), estimated=estimated, late=late)
+    return tuple(_different(found, count, roles)), late
 
 
 def order_of(prediction: Prediction) -> tuple[float, float]:
@@ -127,9 +112,7 @@ def order_of(prediction: Prediction) -> tuple[float, float]:
     return (float(alike), prediction.compute_cycles + prediction.packing_cycles + sum(parts))
 
 
-def _around(
-    model: TimeModel, roles: KernelRoles, shape: TimedShape, split: dict[str, int]
-) -> tuple[int, list[TimedCandidate]]:
+def _around(model: TimeModel, roles: KernelRoles, shape: TimedShape, split: dict[str, int]) -> list[TimedCandidate]:
     """The best nests around a register tile: estimated, and the best of them counted exactly."""
     workload, machine = model.workload, model.machine
     rough = Rough(model, first_cache(machine))
@@ -148,7 +131,7 @@ def _around(
     estimates.sort(key=lambda each: (each[0] * (1 + ALIKE) + ALIKE * each[1], each[2]))
     whole = [each for each in estimates[COUNTED:] if all(each[3].block[d] == each[3].whole[d] for d in roles.reduction)]
     best = [*estimates[:COUNTED], *whole[:WHOLE]]
-    return len(estimates), [_counted(model, nest, shared) for _, _, _, nest in best]
+    return [_counted(model, nest, shared) for _, _, _, nest in best]
 
 
 def _counted(model: TimeModel, nest: BlockedNest, shared: int | None) -> TimedCandidate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, product
@@ -161,13 +161,14 @@ class ChainCosts:
             found[start : start + BATCH] = self.evaluate(chains, levels=[level], fitting=True)[0][:, level]
         return found
 
-    def price(self, chain: IntArray, spatial: IntArray | None, orders: Sequence[Order]) -> tuple[float, ...]:
-        """Costs of one chain under given loop orders, per level."""
+    def priced(self, chain: IntArray, spatial: IntArray | None, orders: tuple[Order, ...]) -> IntegerPoint:
+        """One chain (L, D) under given loop orders."""
         ways = self._ways(chain[None], None if spatial is None else spatial[None])
-        return tuple(
+        costs = (
             float(self.model.traffic(chain[None], level, order.flow, ways)[0]) / self.setting.bandwidths[level]
             for level, order in enumerate(orders)
         )
+        return self._point(chain, spatial, orders, costs)
 
     def best(
         self,
@@ -200,7 +201,8 @@ class ChainCosts:
                     chosen[:, level] = self.orders(level).index(others.orders[level])
             row = _first(costs)
             if costs[row].max() < inf:
-                point = self._point(part[row], None if ways is None else ways[row], costs[row], chosen[row])
+                orders = tuple(self.orders(level)[number] for level, number in enumerate(chosen[row].tolist()))
+                point = self._point(part[row], None if ways is None else ways[row], orders, costs[row].tolist())
                 if found is None or point.key < found.key:
                     found = point
         return found
@@ -219,12 +221,14 @@ class ChainCosts:
         ways[:, level] = spatial
         return ways
 
-    def _point(self, chain: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray) -> IntegerPoint:
+    def _point(
+        self, chain: IntArray, spatial: IntArray | None, orders: tuple[Order, ...], costs: Iterable[float]
+    ) -> IntegerPoint:
         return IntegerPoint(
-            chain=tuple(tuple(int(x) for x in row) for row in chain),
-            spatial=(1,) * len(self.dims) if spatial is None else tuple(int(x) for x in spatial),
-            orders=tuple(self.orders(level)[int(chosen[level])] for level in range(self.depth)),
-            costs=tuple(float(c) for c in costs),
+            chain=tuple(map(tuple, chain.tolist())),
+            spatial=(1,) * len(self.dims) if spatial is None else tuple(spatial.tolist()),
+            orders=orders,
+            costs=tuple(costs),
         )
 
 

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
+from optmap.base.rows import Rows
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
 from optmap.search.whole.one_level import grow
 from optmap.search.whole.pair_costs import PairCosts
@@ -35,7 +35,7 @@ FEW_PAIRS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Rows):
     """Tiles of one level, and what each costs at least."""
 
     tiles: IntArray
@@ -44,10 +44,6 @@ class Choices:
     """(n,): its cost in the whole problem."""
     least: FloatArray
     """(n,): the least ceiling above which it also serves some of the level inside; no less than `alone`."""
-
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Choices:
-        """Some of the tiles."""
-        return Choices(self.tiles[index], self.alone[index], self.least[index])
 
 
 class ChoiceLists:
@@ -91,7 +87,7 @@ class ChoiceLists:
                 self._known, self.upto = self._served(farther, FEW_PAIRS), farther
         if self.upto < ceiling:
             self._known, self.upto = self._served(ceiling, MOST_PAIRS), ceiling
-        return [own.take(own.least < ceiling) for own in self._known]
+        return [own[own.least < ceiling] for own in self._known]
 
     def _served(self, ceiling: float, most: int) -> list[Choices]:
         found: list[Choices] = []
@@ -99,11 +95,11 @@ class ChoiceLists:
             inner = found[-1] if found else None
             tiles = self._listed(level, inner, ceiling, most)
             alone, least = self._least(level, tiles, inner, ceiling, most)
-            own = Choices(tiles, alone, least).take(least < ceiling)
+            own = Choices(tiles, alone, least)[least < ceiling]
             if level not in self.fixed:
                 alone = np.maximum(own.alone, self.costs.in_whole(own.tiles, level, clock=self.clock))
                 own = Choices(own.tiles, alone, np.maximum(own.least, alone))
-            found.append(own.take(own.least < ceiling))
+            found.append(own[own.least < ceiling])
         return found
 
     def _listed(self, level: int, inner: Choices | None, ceiling: float, most: int) -> IntArray:

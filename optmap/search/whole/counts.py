@@ -16,20 +16,19 @@ does not, all that is left near it is looked at size by size (`SizesLeft`).
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
+from optmap.base.rows import concatenated
 from optmap.search.space.search_space import Setting
-from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint
+from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
 from optmap.search.whole.choices import ChoiceLists, Choices
 from optmap.search.whole.one_level import candidates, is_diagonal
 from optmap.search.whole.pair_costs import PairCosts
 from optmap.search.whole.sizes_left import AT_ONCE_PAIRS, SizesLeft
-from optmap.search.whole.tile_pairs import aligned
+from optmap.search.whole.tile_pairs import Stage, aligned, chains_through
 
 NEAR = 0.01
 """How far above a bound chains are looked for first, as a share of it."""
@@ -45,22 +44,6 @@ EQUAL = 1e-9
 """Relative distance below which a cost counts as having reached a bound."""
 LARGEST_SIEVE = 6_000
 """Choices beyond which those that another one beats are not looked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CountStage:
-    """Tiles of one level that some chain from the whole problem reaches."""
-
-    tiles: IntArray
-    """(n, D): the least tile of every choice."""
-    reach: FloatArray
-    """(n,): least bottleneck of a chain down to each."""
-    via: NDArray[np.intp]
-    """(n,): which tile of the next outer stage that chain goes through."""
-
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> _CountStage:
-        """Some of the tiles."""
-        return _CountStage(tiles=self.tiles[index], reach=self.reach[index], via=self.via[index])
 
 
 def count_optimum(
@@ -133,7 +116,7 @@ class _Counting:
             LimitError: for too many choices, or when the time is over.
         """
         nothing = np.zeros((0, self.costs.depth, len(self.costs.dims)), dtype=np.int64), ceiling
-        stages = [_CountStage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
+        stages = [Stage.whole(self.costs.extents)]
         left = self.choices.below(ceiling)
         for level in range(self.costs.depth - 1, -1, -1):
             if not len(left[level].tiles):
@@ -141,13 +124,8 @@ class _Counting:
             stages.append(self._stage(level, left[level], stages[-1], ceiling))
             if not len(stages[-1].tiles):
                 return nothing
-        index = np.argsort(stages[-1].reach, kind="stable")[:MOST_CHAINS]
-        least = float(stages[-1].reach[index[0]])
-        chains = np.zeros((len(index), self.costs.depth, len(self.costs.dims)), dtype=np.int64)
-        for level, stage in enumerate(reversed(stages[1:])):
-            chains[:, level] = stage.tiles[index]
-            index = stage.via[index]
-        return np.maximum.accumulate(chains, axis=1), least
+        chains, reach = chains_through(stages, MOST_CHAINS)
+        return np.maximum.accumulate(chains, axis=1), float(reach[0])
 
     def attained(self, chains: IntArray, least: float) -> bool:
         """Whether one of some chains of `below`, or its aligned one, costs no more than a bound."""
@@ -169,20 +147,13 @@ class _Counting:
                 return self.sizes.best([own.tiles for own in self.choices.below(highest)], highest, FEW_CHAINS), highest
         return self.sizes.best([own.tiles for own in self.choices.below(ceiling)], ceiling), ceiling
 
-    def _stage(self, level: int, own: Choices, before: _CountStage, ceiling: float) -> _CountStage:
+    def _stage(self, level: int, own: Choices, before: Stage, ceiling: float) -> Stage:
         """Own choices inside outer ones, the last dim cut to what the outer one leaves."""
         step = max(1, AT_ONCE_PAIRS // len(before.tiles))
-        parts = (own.take(slice(start, start + step)) for start in range(0, len(own.tiles), step))
-        found = [self._inside(level, part, before, ceiling) for part in parts]
-        return self._sieved(
-            _CountStage(
-                tiles=np.concatenate([s.tiles for s in found]),
-                reach=np.concatenate([s.reach for s in found]),
-                via=np.concatenate([s.via for s in found]),
-            )
-        )
+        parts = (own[start : start + step] for start in range(0, len(own.tiles), step))
+        return self._sieved(concatenated([self._inside(level, part, before, ceiling) for part in parts]))
 
-    def _inside(self, level: int, own: Choices, before: _CountStage, ceiling: float) -> _CountStage:
+    def _inside(self, level: int, own: Choices, before: Stage, ceiling: float) -> Stage:
         """The own tiles that reach something below the ceiling through some of the outer ones."""
         cut = None if level in self.setting.fixed else self.last
         nests = self.pairs.nests(own.tiles, before.tiles, but=cut)
@@ -199,15 +170,15 @@ class _Counting:
         order = below[np.lexsort((reach[below], tiles[below, self.last], rows[below]))]
         same = (np.diff(rows[order], prepend=-1) == 0) & (np.diff(tiles[order, self.last], prepend=-1) == 0)
         best = order[~same]
-        return _CountStage(tiles=tiles[best], reach=reach[best], via=via[best])
+        return Stage(tiles=tiles[best], reach=reach[best], via=via[best])
 
-    def _sieved(self, stage: _CountStage) -> _CountStage:
+    def _sieved(self, stage: Stage) -> Stage:
         """Without choices that another one with the same filter sizes beats or equals."""
         numbers = np.where(
             np.isin(np.arange(stage.tiles.shape[1]), self.pairs.boxed), 0, -(-self.costs.extents // stage.tiles)
         )
         order = np.lexsort((numbers.sum(axis=1), stage.reach))
-        stage, numbers = stage.take(order), numbers[order]
+        stage, numbers = stage[order], numbers[order]
         if len(order) > LARGEST_SIEVE:
             return stage
         filters = stage.tiles[:, self.pairs.boxed]
@@ -216,7 +187,7 @@ class _Counting:
             if kept[i]:
                 beaten = (numbers[i + 1 :] >= numbers[i]).all(axis=1) & (filters[i + 1 :] == filters[i]).all(axis=1)
                 kept[i + 1 :] &= ~beaten
-        return stage.take(kept)
+        return stage[kept]
 
 
 def aligned_chains(extents: IntArray, chains: IntArray) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import Clock
-from optmap.search.space.sizes import even_cuts
+from optmap.search.space.sizes import even_cuts, maximal
 from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, thin
 from optmap.symbolic.numbers import divisors_of
 
@@ -175,8 +175,7 @@ class BlockDescent:
             chain: (L, D) start, whose tiles move as long as there is no best point.
             level: the level whose tile changes.
             spatial: (D,) ways at the split level, or None.
-            tied: let extents that equal this level's now move along with it; otherwise inner
-                tiles are only clipped to it and outer ones only raised.
+            tied: as in `follow`.
             best: the best point so far, whose tiles move.
         """
         costs = self.costs
@@ -191,7 +190,7 @@ class BlockDescent:
         # Dims follow independently of one another: a row of the longest list has the candidates of all dims.
         tallest = max(len(values) for values in lists)
         tiles = np.array([values + values[-1:] * (tallest - len(values)) for values in lists], dtype=np.int64).T
-        chains, nest = self._follow(chain, level, tiles, spatial, tied=tied)
+        chains, nest = self.follow(chain, level, tiles, spatial, tied=tied)
         columns = [chains[: len(values), :, d] for d, values in enumerate(lists)]
         keep = np.ones([len(values) for values in lists], dtype=bool)
         for d, values in enumerate(lists):
@@ -203,7 +202,8 @@ class BlockDescent:
             grown = best is None or (chains[:, other] > chain[other]).any()
             if grown and other not in self.setting.fixed:
                 keep &= costs.grid_fits([column[:, other] for column in columns], other)
-        chosen = np.unravel_index(np.flatnonzero(_maximal(keep)), keep.shape)
+        # Larger tiles hardly ever move more.
+        chosen = np.unravel_index(np.flatnonzero(maximal(keep)), keep.shape)
         if len(chosen[0]) == 0:
             return None
         chains = np.stack([column[index] for column, index in zip(columns, chosen, strict=True)], axis=-1)
@@ -214,10 +214,14 @@ class BlockDescent:
         ceiling = inf if best is None else best.value
         return costs.best(chains, ways, ceiling=ceiling, levels=nearest, others=best, fitting=True)
 
-    def _follow(
+    def follow(
         self, chain: IntArray, level: int, tiles: IntArray, spatial: IntArray | None, *, tied: bool
     ) -> tuple[IntArray, NDArray[np.bool_]]:
-        """Chains (B, L, D) with new tiles at one level, made to nest, and along which dims they do."""
+        """Chains (B, L, D) with new tiles (B, D) at one level, made to nest, and along which dims (B, D) they do.
+
+        Inner tiles are clipped to the new ones and outer ones raised; with `tied`, extents that equal the old one move
+        along with it.
+        """
         chains = np.repeat(chain[None], len(tiles), axis=0)
         chains[:, level] = tiles
         split = None if spatial is None else self.setting.split_level
@@ -279,14 +283,3 @@ class BlockDescent:
             number = max(1, -(-(outer // inner) // 24))
             values.update(range(inner, outer + 1, inner * number))
         return [v for v in self.allowed.near(values, level, d) if v <= outer]
-
-
-def _maximal(keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Grid points kept of which no next larger neighbour is: larger tiles hardly ever move more."""
-    grows = np.zeros_like(keep)
-    for d in (d for d, length in enumerate(keep.shape) if length > 1):
-        here: list[slice] = [slice(None)] * keep.ndim
-        ahead: list[slice] = [slice(None)] * keep.ndim
-        here[d], ahead[d] = slice(0, -1), slice(1, None)
-        grows[tuple(here)] |= keep[tuple(ahead)]
-    return np.asarray(keep & ~grows)

@@ -33,7 +33,7 @@ def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
     for level in range(costs.depth - 1, -1, -1):
         if level not in setting.fixed:
             chain[level] = -(-outer // -(-outer // chain[level]))
-            chain[level] = np.maximum(chain[level], _imposed(setting, level, costs.dims))
+            chain[level] = np.maximum(chain[level], setting.allowed.low[level])
         outer = chain[level]
     orders = tuple(setting.order(permutation) for permutation in relaxed.permutations)
     return price_and_split(setting, chain, orders)
@@ -54,7 +54,7 @@ def price_and_split(setting: Setting, chain: IntArray, orders: tuple[Order, ...]
     if setting.split_level is None:
         if not _fits(costs, chain, orders):  # gaps between values: a smaller tile may touch more words
             raise InfeasibleError("the rounded tiles do not fit; use --integers exact")
-        return _priced(costs, chain, None, orders)
+        return costs.priced(chain, None, orders)
     reduction = set(setting.workload.reduction_dims)
     limits = [1 if d in reduction else n for d, n in setting.workload.sizes]
     points = []
@@ -63,7 +63,7 @@ def price_and_split(setting: Setting, chain: IntArray, orders: tuple[Order, ...]
         spatial = np.array(ways, dtype=np.int64)
         split = descent.raise_to(chain, spatial)
         if descent.nests(split[None], spatial)[0] and _fits(costs, split, orders):
-            points.append(_priced(costs, split, spatial, orders))
+            points.append(costs.priced(split, spatial, orders))
     if not points:
         raise InfeasibleError(f"the rounded tiles cannot be split among {setting.cores} cores; use --integers exact")
     return min(points, key=lambda point: point.key)
@@ -75,28 +75,4 @@ def _fits(costs: ChainCosts, chain: IntArray, orders: tuple[Order, ...]) -> bool
     return all(
         costs.setting.occupancy(dict(zip(dims, chain[level].tolist(), strict=True)), orders[level], level) <= capacity
         for level, capacity in enumerate(costs.setting.capacities)
-    )
-
-
-def _imposed(setting: Setting, level: int, dims: tuple[str, ...]) -> IntArray:
-    least = np.ones(len(dims), dtype=np.int64)
-    for inner, (tile, _) in setting.fixed.items():
-        if inner < level:
-            least = np.maximum(least, [tile[d] for d in dims])
-    return least
-
-
-def _priced(
-    costs: ChainCosts,
-    chain: IntArray,
-    spatial: IntArray | None,
-    orders: tuple[Order, ...],
-) -> IntegerPoint:
-    """A chain priced under given loop orders."""
-    price = costs.price(chain, spatial, orders)
-    return IntegerPoint(
-        chain=tuple(tuple(int(x) for x in row) for row in chain),
-        spatial=(1,) * len(costs.dims) if spatial is None else tuple(int(x) for x in spatial),
-        orders=orders,
-        costs=price,
     )

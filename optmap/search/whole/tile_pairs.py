@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
+from optmap.base.rows import Rows
 from optmap.search.space.search_space import Setting
 from optmap.search.space.sizes import even_cuts
 from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, thin
@@ -41,15 +42,35 @@ BEAM_CHAINS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PairStage:
+class Stage(Rows):
     """Tiles of one level that some chain from the whole problem reaches."""
 
     tiles: IntArray
-    """(n, D)."""
+    """(n, D): of numbers of tiles the least of each."""
     reach: FloatArray
     """(n,): least bottleneck of a chain down to each tile."""
     via: NDArray[np.intp]
     """(n,): which tile of the next outer stage that chain goes through."""
+
+    @classmethod
+    def whole(cls, extents: IntArray) -> Stage:
+        """The whole problem (D,), where every chain begins."""
+        return cls(tiles=extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))
+
+
+def chains_through(stages: Sequence[Stage], most: int) -> tuple[IntArray, FloatArray]:
+    """Chains (n, L, D) with their bottlenecks (n,), the best first, some at most.
+
+    Args:
+        stages: the whole problem, then a stage per level, the outermost first.
+        most: chains at most.
+    """
+    index = np.argsort(stages[-1].reach, kind="stable")[:most]
+    reach, found = stages[-1].reach[index], list[IntArray]()
+    for stage in reversed(stages[1:]):
+        found.append(stage.tiles[index])
+        index = stage.via[index]
+    return np.stack(found, axis=1), reach
 
 
 def divisor_optimum(
@@ -193,7 +214,7 @@ class _Pairing:
         useful = self._useful(lists, ceiling, floor)
         if useful is None:
             return nothing
-        stages = [_PairStage(tiles=self.costs.extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))]
+        stages = [Stage.whole(self.costs.extents)]
         for level in range(self.costs.depth - 1, -1, -1):
             outer = self._useful_outer(stages[-1], floor)
             fixed = level in self.setting.fixed
@@ -201,14 +222,8 @@ class _Pairing:
             kept = stage.reach < ceiling
             if not kept.any():
                 return nothing
-            stages.append(_PairStage(tiles=stage.tiles[kept], reach=stage.reach[kept], via=stage.via[kept]))
-        index = np.argsort(stages[-1].reach, kind="stable")[:keep]
-        chains = np.zeros((len(index), self.costs.depth, len(self.dims)), dtype=np.int64)
-        reach = stages[-1].reach[index]
-        for level, stage in enumerate(reversed(stages[1:])):
-            chains[:, level] = stage.tiles[index]
-            index = stage.via[index]
-        return chains, reach
+            stages.append(stage[kept])
+        return chains_through(stages, keep)
 
     def _useful(self, lists: Sequence[Sequence[Sequence[int]]], ceiling: float, floor: float) -> list[IntArray] | None:
         """Per level the tiles that could stay below the ceiling with some inside them; None if a level has none."""
@@ -246,7 +261,7 @@ class _Pairing:
         order = np.lexsort((-fitting.astype(float).prod(axis=1), np.maximum(alone, floor)))
         return fitting[order[:BEAM_OWN]]
 
-    def _useful_outer(self, stage: _PairStage, floor: float) -> NDArray[np.intp]:
+    def _useful_outer(self, stage: Stage, floor: float) -> NDArray[np.intp]:
         """Outer tiles worth pairing: exact dominance for divisors, the best few for the beam."""
         volume = -stage.tiles.astype(float).prod(axis=1)
         if not self.even:
@@ -256,7 +271,7 @@ class _Pairing:
         first = _first_multiples(stage.tiles[order])
         return np.asarray(order[first == np.arange(len(order))])
 
-    def _stage(self, level: int, own: IntArray, before: _PairStage, outer: NDArray[np.intp]) -> _PairStage:
+    def _stage(self, level: int, own: IntArray, before: Stage, outer: NDArray[np.intp]) -> Stage:
         if len(own) * len(outer) > MOST_PAIRS:
             raise LimitError("too many pairs of tiles")
         best = np.full(len(own), inf)
@@ -269,14 +284,14 @@ class _Pairing:
             choice = cost.argmin(axis=1)
             best[start : start + step] = cost[np.arange(len(part)), choice]
             via[start : start + step] = outer[choice]
-        return _PairStage(tiles=own, reach=best, via=via)
+        return Stage(tiles=own, reach=best, via=via)
 
-    def _fixed_stage(self, level: int, own: IntArray, before: _PairStage, outer: NDArray[np.intp]) -> _PairStage:
+    def _fixed_stage(self, level: int, own: IntArray, before: Stage, outer: NDArray[np.intp]) -> Stage:
         """An imposed tile is priced exactly inside every outer tile."""
         fitting = outer[(before.tiles[outer] >= own).all(axis=1)]
         cost = _imposed_costs(self.setting, self.costs, level, before.tiles[fitting])
         cost = np.maximum(cost, before.reach[fitting])
-        return _PairStage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
+        return Stage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
 
     def _nests(self, own: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """Which own tiles cut which outer tiles without extra tiles."""

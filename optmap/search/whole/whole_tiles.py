@@ -149,12 +149,7 @@ class _Rounding:
 
     def point(self, chain: IntArray) -> IntegerPoint:
         """The chain with its exact costs."""
-        return IntegerPoint(
-            chain=tuple(tuple(row) for row in chain.tolist()),
-            spatial=(1,) * len(self.costs.dims),
-            orders=self.orders,
-            costs=self.costs.price(chain, None, self.orders),
-        )
+        return self.costs.priced(chain, None, self.orders)
 
     def refuse(self, chain: IntArray) -> None:
         """Refuse a chain that violates something.
