@@ -30,7 +30,7 @@ def solve(question: Question) -> Found:
     workload, level = question.workload, question.machine.levels[0]
     words = level.words(workload.word_bits)
     found: list[tuple[float, Mapping]] = []
-    _ = question.clock  # it runs from here
+    clock = question.clock
     for tile in lp_tiles(workload, words, limit=VERTICES):
         whole = round_tile(workload, tile, capacity_words=words)
         order = best_permutation(workload, whole)
@@ -38,12 +38,12 @@ def solve(question: Question) -> Found:
         cost = cost_of(question, mapping)
         if cost is not None:
             found.append((cost, mapping))
-        if found and question.clock.late:
+        if found and clock.late:
             break
     if not found:
         raise InfeasibleError(f"{workload.title}: no rounded tile of the tiling LP fits {several(words, 'word')}")
     best = min(found, key=lambda pair: pair[0])[1]
-    return Found(mapping=best, space="roundings of the vertices of the tiling LP", late=question.clock.late)
+    return Found(mapping=best, space="roundings of the vertices of the tiling LP", late=clock.late)
 
 
 def needs_a_form(workload: Workload) -> None:
