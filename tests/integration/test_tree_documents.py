@@ -138,3 +138,67 @@ def test_what_is_not_for_trees_is_refused(optmap, written):
 
 def test_a_tree_is_evaluated_and_not_checked(optmap, written):
     assert "optmap evaluate" in optmap("check", written(least_document(named("one word too few"))), code=5).err
+
+
+FUSED = """\
+for (h in steps of 1)
+  /* Fast keeps K of 0 <= l < 5 */
+  for (m in steps of 4)
+    /* Fast keeps S */
+    {
+      for (k in steps of 1)
+        /* Fast keeps Q */
+        for (l in steps of 1)
+          /* Fast keeps K */
+          S[h,m,l] = Q[h,m,k] * K[h,l,k];
+    }
+    {
+      for (n in steps of 1)
+        /* Fast keeps O */
+        for (l in steps of 1)
+          /* Fast keeps V */
+          O[h,m,n] = S[h,m,l] * V[h,l,n];
+    }
+"""
+UNFUSED = """\
+/* Memory keeps S */
+{
+  for (m in steps of 5)
+    for (l in steps of 3)
+      /* Fast keeps S */
+      for (k in steps of 1)
+        /* Fast keeps B */
+        for (m in steps of 1)
+          /* Fast keeps A */
+          S[m,l] = A[m,k] * B[k,l];
+}
+{
+  for (m in steps of 5)
+    for (n in steps of 4)
+      /* Fast keeps C */
+      for (l in steps of 1)
+        /* Fast keeps D */
+        for (m in steps of 1)
+          /* Fast keeps S */
+          C[m,n] = S[m,l] * D[l,n];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "nest"),
+    [
+        (
+            "S[h,m,l] = Q[h,m,k]*K[h,l,k]; O[h,m,n] = S[h,m,l]*V[h,l,n] --extents h=2,m=7,l=5,k=3,n=4 --memory 40w",
+            FUSED,
+        ),
+        ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n] --extents m=9,l=9,k=20,n=20 --memory 30w", UNFUSED),
+    ],
+    ids=["fused", "unfused"],
+)
+def test_an_answer_of_solve_is_shown_as_loops(optmap, tmp_path, question, nest):
+    path = str(tmp_path / "answer.json")
+    chain, *options = question.split(" --")
+    solved = optmap("solve", chain, *(word for each in options for word in f"--{each}".split()), "-o", path)
+    assert nest in solved.out
+    assert optmap("show", path, "--nest").out == nest
