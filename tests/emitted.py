@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optmap.native import Code, build_program, pack, tensor_names, unpack
+from optmap.native import Code, build_program, pack, unpack
 from optmap.workloads.workload import Semantics
 
 
@@ -150,7 +150,7 @@ def _types(code: Code) -> list[str]:
 
 def packing_names(code: Code) -> list[str]:
     """Name of the function per buffer, whether it is packed or not."""
-    return [f"{code.entry}_pack_{name}" for name in tensor_names(code.workload)]
+    return [f"{code.entry}_pack_{name}" for name in code.names]
 
 
 def _declarations(codes: list[Code]) -> str:

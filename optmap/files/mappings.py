@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from optmap.base.errors import InputError
 from optmap.files.fields import Fields, located
+from optmap.files.trees import tree_document
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.mappings.tree import MappingTree
 from optmap.workloads.workload import Workload
 
 
-def mapping_document(mapping: Mapping) -> dict[str, object]:
-    """A mapping as JSON, inner level first, permutations outermost first.
+def mapping_document(mapping: Mapping | MappingTree) -> dict[str, object]:
+    """A mapping as JSON, inner level first, permutations outermost first; a tree as a list of nodes.
 
     On an accelerator an entry has `spatial_axes`, which parts `spatial` among the axes of the mesh, and `keeps`; where
     children are not numbered in the workload's order of dims, `spatial_order` lists those of each axis, slowest first.
     """
+    if isinstance(mapping, MappingTree):
+        return tree_document(mapping)
     return {"levels": [_entry(level) for level in mapping.levels]}
 
 

@@ -26,6 +26,10 @@ class Keep:
         found: dict[str, object] = {"keep": self.level, "tensors": list(self.tensors)}
         return {**found, "of": ranges_document(self.of)} if self.of else found
 
+    def __str__(self) -> str:
+        part = f" of {ranges_text(self.of)}" if self.of else ""
+        return f"{self.level} keeps {', '.join(self.tensors) or 'nothing of its own'}{part}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
@@ -144,3 +148,10 @@ def is_above(one: Address, other: Address) -> bool:
 def ranges_document(ranges: dict[str, range]) -> dict[str, list[int]]:
     """Per dim the first iteration and the one beyond the last, and the step where it is not 1."""
     return {d: [r.start, r.stop, *([r.step] if r.step != 1 else [])] for d, r in ranges.items()}
+
+
+def ranges_text(ranges: dict[str, range]) -> str:
+    """Ranges of dims as comparisons."""
+    return " and ".join(
+        f"{r.start} <= {d} < {r.stop}{f' in steps of {r.step}' if r.step > 1 else ''}" for d, r in ranges.items()
+    )

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from optmap.base.errors import InputError
 from optmap.base.shown import Concise, Shown
 from optmap.kernels.code_options import CodeOptions
 from optmap.kernels.kernel_roles import KernelKind
 from optmap.machines.machine import Machine
-from optmap.mappings.levels import Mapping
 from optmap.workloads.workload import Workload
 
 ALIGNMENT = 64
@@ -125,24 +124,28 @@ class Code(Shown):
     """C for one workload in one mapping.
 
     Its functions: `void ENTRY(T *out, const T *in, ...)` on the buffers in their order, with a workspace after them if
-    one is needed, and for every packed buffer `void ENTRY_pack_NAME(const T *plain, T *packed)`, with the names that
-    `tensor_names` gives. All are without state, and may be called by several threads.
+    one is needed, and for every packed buffer `void ENTRY_pack_NAME(const T *plain, T *packed)`. All are without state,
+    and may be called by several threads.
     """
 
     shown_as: ClassVar[str] = "code"
 
     workload: Workload
     machine: Machine
-    mapping: Mapping
+    mapping: Any
+    """As tiles, loop orders and splits (`Mapping`), or as a `MappingTree`."""
     options: CodeOptions
     kernel: KernelKind
     entry: str
     source: str
     """One C11 file with the functions."""
     main: str
-    """A C11 program that checks them against plain loops and times them, to be compiled beside `source`."""
+    """A C11 program that checks them against plain loops and times them, to be compiled beside `source`; of a tree
+    there is none."""
     buffers: tuple[Buffer, ...]
-    """One per access, output first."""
+    """One per access, output first; of a tree one per tensor that is no intermediate."""
+    names: tuple[str, ...]
+    """What the functions call them."""
     threads: int
     """Of OpenMP, that the mapping splits among; 1 needs none."""
     workspace: int = 0

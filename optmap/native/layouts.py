@@ -80,7 +80,7 @@ def activation_layouts(
 
 def plain_layouts(workload: Workload) -> tuple[TensorLayout, ...]:
     """Per access the layout in which the statement writes it."""
-    return tuple(TensorLayout.plain(len(tensor.axes)) for tensor in workload.tensors)
+    return tuple(TensorLayout.plain(len(tensor.axes)) for tensor in workload.accesses)
 
 
 def buffers_of(
@@ -98,7 +98,7 @@ def buffers_of(
             subscripts, or a buffer beyond `LARGEST_BUFFER`.
     """
     found = []
-    for tensor, layout, ahead in zip(workload.tensors, layouts, packed or [False for _ in layouts], strict=True):
+    for tensor, layout, ahead in zip(workload.accesses, layouts, packed or [False for _ in layouts], strict=True):
         ranges = _ranges(workload, tensor)
         buffer = Buffer(
             tensor=tensor.name,
@@ -115,7 +115,7 @@ def buffers_of(
 
 def _ranges(workload: Workload, tensor: TensorAccess) -> list[tuple[int, int]]:
     """First and last index value per subscript over all accesses of a tensor."""
-    same = [other for other in workload.tensors if other.name == tensor.name]
+    same = [other for other in workload.accesses if other.name == tensor.name]
     extents = workload.extents
     every = [
         [axis.real or (axis.offset, axis.offset + axis.span(extents) - 1) for axis in other.axes] for other in same

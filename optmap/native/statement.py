@@ -23,7 +23,7 @@ def as_computed(
     """
     if padding is not None:
         workload = workload.with_padding(choose("padding", padding, list(Padding)))
-    elif workload.real_ranges:
+    elif any(statement.real_ranges for statement in workload.statements):
         workload = workload.with_padding(Padding.IMPLICIT)
     return workload.with_semantics(Semantics.ASSIGN if semantics is None else semantics)
 

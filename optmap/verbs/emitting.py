@@ -12,15 +12,20 @@ from optmap.files.inputs import ExtentsInput, MachineInput, WorkloadInput, machi
 from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
+from optmap.mappings.tree import MappingTree
 from optmap.questions.option import Here, Opt, declared, path, taking, time, values_of
 from optmap.search.options import ExtentsOption, MachineOption, PaddingOption, ProgressOption, TimeLimitOption
 from optmap.workloads.workload import Padding, Semantics, Workload
 
 if TYPE_CHECKING:
+    from optmap.answers.documents.saved_tree import SavedTree
     from optmap.answers.documents.solution import SavedSolution
     from optmap.native.code import Code
     from optmap.native.run.kernel import Kernel
     from optmap.search.result import Answer
+
+    MappingInput = Mapping | MappingTree | Answer[Any, Any] | SavedSolution | SavedTree | str | Path
+    """What a mapping may be given as."""
 
 CandidatesOption = Annotated[
     int, Opt(help="Mappings of the model that are run, at most.", detail="The fastest is kept.", default=5, least=1)
@@ -145,15 +150,19 @@ OF_CODE = ("fastest", "extents", "semantics", "padding", "layout", "weights", "s
 def emit(
     workload: WorkloadInput,
     *,
-    mapping: Mapping | Answer[Any, Any] | SavedSolution | str | Path | None = None,
+    mapping: MappingInput | None = None,
     **options: Unpack[EmitOptions],
 ) -> Code:
     """C11 for a workload: the loops, orders and ragged tiles of a mapping around a microkernel.
 
+    A chain of statements is written in a mapping tree, such as `solve` finds: its loops around plain ones.
+
     Args:
         workload: a workload, a library name, a YAML file, or an expression with `extents`; or a document that `run` or
-            `bench` wrote (`run.json`, `run.json/NAME` of several): the fastest code in it, with all its choices.
-        mapping: what `solve` returned, a solution file, a file with a mapping's levels, or a mapping; None to solve.
+            `bench` wrote (`run.json`, `run.json/NAME` of several): the fastest code in it, with all its choices; or a
+            document with a mapping tree.
+        mapping: what `solve` returned, a solution file, a file with a mapping's levels or tree, or a mapping; None to
+            solve.
         **options: as they are declared. The machine may be left out if `mapping` is a solution, or the workload a
             document, which name their own; with its `core`, as `detect` finds it, there is vector code.
 
@@ -179,8 +188,7 @@ def emit(
         given += [EMIT[name].flag for name in OF_CODE if asked[name] != EMIT[name].opt.default]
         if given:
             raise InputError(
-                f"{workload} says how the code that ran was made: leave out {', '.join(given)}, or emit the workload "
-                "itself"
+                f"{workload} says how its code is made: leave out {', '.join(given)}, or emit the workload itself"
             )
         target = None if machine is None else machine_of(machine, None)
         return code_of_document(os.fspath(workload), machine=target, threads=threads)
@@ -195,15 +203,19 @@ def emit(
         return fastest_code(problem, needed_machine(machine), chosen, **search, **runs)
     if mapping is None:
         target = needed_machine(machine)
-        found = predicted_mapping(problem, target, chosen, **search)
-    else:
-        target, found = _given(problem, machine, mapping, threads)
-    code: Code = emit_code(problem, found, target, chosen)
+        code: Code = emit_code(problem, predicted_mapping(problem, target, chosen, **search), target, chosen)
+        return code
+    target, found = _given(problem, machine, mapping)
+    code = emit_code(problem, found, target, chosen)
+    if threads is not None and threads != code.threads:
+        raise InputError(
+            f"the mapping is split among {code.threads} threads, not {threads}; leave threads out, or solve for as many"
+        )
     return code
 
 
 def compile_result(
-    result: Answer[Any, Any] | SavedSolution | Code | str | Path,
+    result: Answer[Any, Any] | SavedSolution | SavedTree | Code | str | Path,
     *,
     machine: MachineInput | None = None,
     options: CodeOptions | None = None,
@@ -242,8 +254,8 @@ def compile_result(
     from optmap.native.code import Code
     from optmap.native.emit.emit import emit_code
     from optmap.native.run.compiled import compile_code
-    from optmap.native.run.tasks import runnable_mapping
-    from optmap.report.answers.loading import saved_solution
+    from optmap.native.run.tasks import coded_mapping
+    from optmap.report.answers.loading import saved_mapping
     from optmap.search.result import Solved
 
     place = None if folder is None else file_path(folder, "folder")
@@ -251,10 +263,10 @@ def compile_result(
         if any(each is not None for each in (machine, options, padding)) or semantics != Semantics.ASSIGN:
             raise InputError("code is written already: machine, options, padding and semantics belong to emit")
         return compile_code(result, folder=place)
-    saved = result if isinstance(result, Solved) else saved_solution(result)
+    saved = result if isinstance(result, Solved) else saved_mapping(result)
     workload = computed(saved.workload, padding=padding, semantics=semantics)
     target = saved.machine if machine is None else machine_of(machine, None)
-    return compile_code(emit_code(workload, runnable_mapping(saved), target, options), folder=place)
+    return compile_code(emit_code(workload, coded_mapping(saved), target, options), folder=place)
 
 
 CHOICES = tuple(CodeOptions.__dataclass_fields__)
@@ -290,47 +302,39 @@ def computed(
 
 
 def _given(
-    workload: Workload,
-    machine: MachineInput | None,
-    mapping: Mapping | Answer[Any, Any] | SavedSolution | str | Path,
-    threads: int | None,
-) -> tuple[Machine, Mapping]:
+    workload: Workload, machine: MachineInput | None, mapping: MappingInput
+) -> tuple[Machine, Mapping | MappingTree]:
     """The machine and the mapping that a user names."""
-    from optmap.native import threads_of
-
     own, found = _read(workload, machine, mapping)
     target = own if machine is None else machine_of(machine, None)
     if target is None:
         raise InputError("a mapping alone does not say its machine; give it (--machine)")
-    found.check(workload, target)
-    if threads is not None and threads != threads_of(found):
-        raise InputError(
-            f"the mapping is split among {threads_of(found)} threads, not {threads}; leave threads out, or solve for "
-            "as many"
-        )
     return target, found
 
 
 def _read(
-    workload: Workload, machine: MachineInput | None, mapping: Mapping | Answer[Any, Any] | SavedSolution | str | Path
-) -> tuple[Machine | None, Mapping]:
-    from optmap.answers.documents.solution import solution_from
+    workload: Workload, machine: MachineInput | None, mapping: MappingInput
+) -> tuple[Machine | None, Mapping | MappingTree]:
+    from optmap.answers.documents.saved_tree import SavedTree, is_tree
     from optmap.files.kinds import expected
     from optmap.files.mappings import read_mapping
     from optmap.files.reading import read_json
-    from optmap.native.run.tasks import runnable_mapping
+    from optmap.files.trees import read_tree
+    from optmap.native.run.tasks import coded_mapping
+    from optmap.report.answers.loading import mapping_from
     from optmap.search.result import Solved
 
-    if isinstance(mapping, Mapping):
+    if isinstance(mapping, Mapping | MappingTree):
         return None, mapping
-    if isinstance(mapping, Solved):
-        return mapping.machine, runnable_mapping(mapping)
+    if isinstance(mapping, Solved | SavedTree):
+        return mapping.machine, coded_mapping(mapping)
     target = None if machine is None else machine_of(machine, None)
     with expected(file_path(mapping, "mapping"), "a solution or a mapping", "solution", "mapping"):
         fields = read_json(file_path(mapping, "mapping"))
-        if fields.has("schema"):
-            solution = solution_from(fields)
-            return solution.machine, runnable_mapping(solution)
+        if fields.has("schema") or is_tree(fields):
+            saved = mapping_from(fields)
+            return saved.machine, coded_mapping(saved)
         if target is None:
             raise InputError(f"{mapping}: a mapping alone does not say its machine; give it (--machine)")
-        return None, read_mapping(fields, workload, target)
+        read = read_tree if fields.has("tree") else read_mapping
+        return None, read(fields, workload, target)

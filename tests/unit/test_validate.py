@@ -138,12 +138,6 @@ def test_a_sample_that_computes_something_else_is_refused(tmp_path):
     mappings = sample_mappings(SMALL, AVX2, 1)
     (code,) = emit_samples(SMALL, AVX2, mappings, CodeOptions())
     body = code.source.rindex("}")
-    wrong = replace(code, source=f"{code.source[:body]}    {_output_name(code)}[7] += 1;\n{code.source[body:]}")
+    wrong = replace(code, source=f"{code.source[:body]}    {code.names[0]}[7] += 1;\n{code.source[body:]}")
     with pytest.raises(CheckError, match=r"sample 0 of 1.*wrong"):
         ready_samples(SMALL, build_samples([wrong], folder=tmp_path))
-
-
-def _output_name(code):
-    from optmap.native import tensor_names
-
-    return tensor_names(code.workload)[0]

@@ -17,6 +17,7 @@ from optmap.files.workloads import read_workload, workload_from
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import Objective, objectives_on
+from optmap.workloads.workload import Workload
 
 KEYS = ("schema", "workload", "machine", "mapping", "capacity_rule", "notes")
 CLAIMS = (
@@ -42,6 +43,16 @@ class SavedTree(ShownMapping):
     """What the costs that it claims are of; None in a file without any."""
     claims: dict[str, list[Any]] = field(default_factory=dict)
     """What the file says of words, room and cost, by key."""
+
+    @property
+    def workload(self) -> Workload:
+        """What is mapped."""
+        return self.tree.workload
+
+    @property
+    def machine(self) -> Machine:
+        """Onto what."""
+        return self.tree.machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

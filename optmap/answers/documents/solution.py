@@ -214,7 +214,8 @@ def solution_from(fields: Fields) -> SavedSolution:
         return _nest_from(fields)
     if "tree" in fields.fields("mapping").values:
         raise InputError(
-            f"{fields.at('mapping')} is a mapping tree; evaluate, check and show take it, this needs tiles per level"
+            f"{fields.at('mapping')} is a mapping tree; evaluate, check, show and emit take it, this needs tiles per "
+            "level"
         )
     fields.allow(*REQUIRED, *OPTIONAL)
     _check_schema(fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.count.trees.boxes import check_boxes as check_boxes
 from optmap.count.trees.boxes import count_boxes as count_boxes
 from optmap.count.trees.results import LevelRoom as LevelRoom
 from optmap.count.trees.results import TreeCount as TreeCount

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 
+from optmap.base.errors import InputError
 from optmap.count.tally import Moved
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
@@ -44,8 +45,8 @@ Step = tuple[int, Interval]
 """Iterations of a dim in a step, and those of them that are in a cell, from the first of the step."""
 
 
-class _UnboxedError(Exception):
-    """Raised within this file for what only a walk can count."""
+class UnboxedError(InputError):
+    """A tree that only a walk can count: which of its contents are no boxes."""
 
 
 def count_boxes(tree: MappingTree) -> TreeCount | None:
@@ -59,26 +60,41 @@ def count_boxes(tree: MappingTree) -> TreeCount | None:
     """
     try:
         return _Boxes(tree).count()
-    except _UnboxedError:
+    except UnboxedError:
         return None
+
+
+def check_boxes(tree: MappingTree) -> None:
+    """Refuse a tree of which one iteration may touch something else than boxes, or leave operations for others.
+
+    Args:
+        tree: the mapping, valid by itself.
+
+    Raises:
+        UnboxedError: for the first thing that the head of this file asks for and that is otherwise.
+    """
+    _Boxes(tree)
 
 
 def _dims_of(tree: MappingTree) -> dict[str, tuple[str, ...]]:
     """The dims that subscript each stored tensor, if these are all that there is to say of it.
 
     Raises:
-        _UnboxedError: for windows, diagonals, offsets, conditions, padding, functions of rows, and tensors that are
+        UnboxedError: for windows, diagonals, offsets, conditions, padding, functions of rows, and tensors that are
             read in two ways.
     """
     found: dict[str, tuple[str, ...]] = {}
     for statement in tree.workload.statements:
         if statement.row is not None or statement.domain:
-            raise _UnboxedError
+            raise UnboxedError(f"{statement} has a condition or a function of rows")
         for access in statement.accesses:
             dims = tuple(str(axis) for axis in access.axes)
             plain = len(set(dims)) == len(dims) and set(dims) == access.dims
             if not plain or found.setdefault(tree.workload.stored_as[access.name], dims) != dims:
-                raise _UnboxedError
+                raise UnboxedError(
+                    f"{access} in {statement}: every subscript needs a dim of its own, the same ones wherever "
+                    f"{access.name} is read or written"
+                )
     return found
 
 
@@ -127,12 +143,14 @@ class _Boxes:
         """Refuse other nodes than loops over dims of the statement, and pinned parts that are no boxes."""
         dims = self.tree.workload.statement(path.leaf.statement).dims
         for _, node in path.leaf.path:
-            if isinstance(node, Split | Box) or (isinstance(node, Loop) and node.dim not in dims):
-                raise _UnboxedError
+            if isinstance(node, Split | Box):
+                raise UnboxedError(f"a split or a box is above {path.leaf.statement}; loops over time are needed")
+            if isinstance(node, Loop) and node.dim not in dims:
+                raise UnboxedError(f"the loop over {node.dim} is above {path.leaf.statement}, which has no such dim")
         for keep in path.keeps:
             wanted = {d for d, each in keep.of.items()} if all(each.step == 1 for each in keep.of.values()) else {""}
             if any(not wanted <= set(self.dims[tensor]) for tensor in keep.tensors):
-                raise _UnboxedError
+                raise UnboxedError(f"{keep.level} keeps a part of {', '.join(keep.tensors)} that is no box")
 
     def _check_order(self, reader: _Path, before: tuple[_Path, ...]) -> None:
         """Refuse a statement that reads a tensor before all is made of it that it reads."""
@@ -145,10 +163,14 @@ class _Boxes:
                     for address, node in reader.leaf.path
                     if isinstance(node, Sequence) and is_above(address, made[access.name].leaf.address)
                 ]
-                if any(loop.dim not in access.dims for loop in reader.loops(shared[-1])[0]):
-                    raise _UnboxedError
+                others = [loop.dim for loop in reader.loops(shared[-1])[0] if loop.dim not in access.dims]
+                if others:
+                    raise UnboxedError(
+                        f"the loop over {others[0]} is above what makes {access.name} and what reads it, which has no "
+                        "such dim"
+                    )
             elif any(access.name == each.name for each in workload.statements):
-                raise _UnboxedError
+                raise UnboxedError(f"{access.name} is read before it is made")
 
     def _touching(self, tensor: str) -> tuple[_Path, ...]:
         """The paths whose statements touch a tensor, in the order of their run."""
@@ -198,7 +220,7 @@ class _Boxes:
         intermediate = self.roles[tensor] is TensorRole.INTERMEDIATE
         holding = [(path, self._holding(path, tensor, cell)) for path in paths]
         if intermediate and len({keeps[0].address for _, keeps in holding}) > 1:
-            raise _UnboxedError  # it leaves one home and is needed in another
+            raise UnboxedError(f"{tensor} leaves one home and is needed in another")
         empty = intermediate or self.tree.workload.semantics is Semantics.ASSIGN
         made = {path.makes for path in paths}
         seen = set[Address]()

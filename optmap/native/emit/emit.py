@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from optmap.base.errors import InputError
 from optmap.kernels.code_options import ActivationLayout, CodeOptions
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
+from optmap.mappings.tree import MappingTree
 from optmap.native.code import Buffer, Code, TensorLayout
 from optmap.native.emit.depthwise import depthwise_leaf
-from optmap.native.emit.entry import packs_in_call, workspace_of, write_entry, write_packings
+from optmap.native.emit.entry import packs_in_call, workspace_of, write_entry, write_head, write_packings
 from optmap.native.emit.leaf import LeafCode, LeafMaker, Site
 from optmap.native.emit.names import entry_name
-from optmap.native.emit.nest import check_splits, smaller_text, threads_of, write_nest
+from optmap.native.emit.nest import check_splits, threads_of, write_nest
 from optmap.native.emit.outer_product import outer_product_leaf
 from optmap.native.emit.plain import plain_leaf
 from optmap.native.emit.program import main_text
+from optmap.native.emit.tree import tree_code
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.native.statement import refuse_meshes
@@ -26,12 +30,14 @@ MICROKERNELS: tuple[LeafMaker, ...] = (outer_product_leaf, depthwise_leaf)
 """Leaves beside the plain one, in the order in which they are tried."""
 
 
-def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: CodeOptions | None = None) -> Code:
+def emit_code(
+    workload: Workload, mapping: Mapping | MappingTree, machine: Machine, options: CodeOptions | None = None
+) -> Code:
     """C11 for a workload, with the loops, orders and ragged tiles of a mapping.
 
     Args:
         workload: what is computed, with its semantics and padding as they are.
-        mapping: tiles, loop orders and splits; the tile of level 0 is what registers hold.
+        mapping: tiles, loop orders and splits, the tile of level 0 being what registers hold; or a tree.
         machine: that the mapping belongs to; without `core` there are plain loops.
         options: layouts, packing, stores; all defaults if left out.
 
@@ -40,11 +46,17 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
 
     Raises:
         InputError: for a mapping that does not belong to workload and machine or splits what threads would share, an
-            accelerator, elements that are no float or double, or a buffer that cannot be addressed.
+            accelerator, elements that are no float or double, or a buffer that cannot be addressed; see `tree_code` for
+            what is refused of a tree.
     """
     refuse_meshes(machine)
+    return FORMS[type(mapping)](workload, mapping, machine, options or CodeOptions())
+
+
+def _levels_code(workload: Workload, mapping: Mapping, machine: Machine, options: CodeOptions) -> Code:
+    """C11 for one statement in a mapping of tiles and loop orders per level."""
     mapping.check(workload, machine)
-    if machine.core is None and options is not None and options.layout is ActivationLayout.BLOCKED:
+    if machine.core is None and options.layout is ActivationLayout.BLOCKED:
         raise InputError(f"machine {machine.name}: layout blocked has blocks of one vector; say what its core is")
     check_splits(workload, mapping)
     buffers_of(workload, plain_layouts(workload))  # sizes are refused before anything is written
@@ -52,7 +64,7 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
         workload=workload,
         mapping=mapping,
         machine=machine,
-        options=options or CodeOptions(),
+        options=options,
         entry=entry_name(workload),
     )
     leaf = choose_leaf(site)
@@ -68,11 +80,19 @@ def emit_code(workload: Workload, mapping: Mapping, machine: Machine, options: C
         source=_source(site, leaf, buffers),
         main="",
         buffers=tuple(given) if packs_in_call(site) else buffers,
+        names=site.tensors,
         threads=threads_of(mapping),
         workspace=workspace_of(site, buffers)[-1],
         notes=leaf.notes,
     )
     return replace(code, main=main_text(code))
+
+
+FORMS: dict[type, Callable[[Workload, Any, Machine, CodeOptions], Code]] = {
+    Mapping: _levels_code,
+    MappingTree: tree_code,
+}
+"""Who writes the code of each form of mapping."""
 
 
 def choose_leaf(site: Site) -> LeafCode:
@@ -91,12 +111,7 @@ def choose_leaf(site: Site) -> LeafCode:
 
 def _source(site: Site, leaf: LeafCode, buffers: tuple[Buffer, ...]) -> str:
     out = Writer()
-    out.comment(*_title(site, leaf, buffers))
-    out.line()
-    out.line('_Static_assert(sizeof(long) == 8, "places of elements are counted in 64 bits");')
-    out.line()
-    out.line(smaller_text())
-    out.line()
+    write_head(out, site.workload, leaf.kind, dict(zip(site.tensors, buffers, strict=True)), leaf.notes)
     out.lines(leaf.text)
     out.line()
     write_nest(out, site, leaf)
@@ -104,20 +119,3 @@ def _source(site: Site, leaf: LeafCode, buffers: tuple[Buffer, ...]) -> str:
     write_packings(out, site, buffers)
     write_entry(out, site, buffers)
     return out.text()
-
-
-def _title(site: Site, leaf: LeafCode, buffers: tuple[Buffer, ...]) -> list[str]:
-    workload = site.workload
-    lines = [
-        f"{workload.title}: {workload.expression}",
-        f"extents {' '.join(f'{d}={n}' for d, n in workload.sizes)}",
-        f"kernel: {leaf.kind}",
-    ]
-    for name, buffer in zip(site.tensors, buffers, strict=True):
-        order = " ".join(f"{axis}" if block == 1 else f"{axis}/{block}" for axis, block in buffer.layout.order)
-        lines.append(
-            f"{name}: {' x '.join(map(str, buffer.shape)) or 'one element'}"
-            + (f" from {', '.join(map(str, buffer.origin))}" if any(buffer.origin) else "")
-            + (f"; subscripts from the slowest: {order}" if len(buffer.shape) > 1 else "")
-        )
-    return [*lines, *leaf.notes]

@@ -1,14 +1,50 @@
-"""The functions that the code offers: packing, and the entry that shares the nest among threads."""
+"""The head of the code and the functions that it offers: packing, and the entry that shares the nest among threads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from optmap.kernels.code_options import WeightPacking
+from optmap.kernels.kernel_roles import KernelKind
 from optmap.native.code import ALIGNMENT, Buffer
 from optmap.native.emit.leaf import Site
-from optmap.native.emit.nest import threads_of
+from optmap.native.emit.nest import smaller_text, threads_of
 from optmap.native.emit.packing import write_packing
 from optmap.native.emit.writer import Writer
-from optmap.workloads.workload import Semantics
+from optmap.workloads.workload import Semantics, Workload
+
+
+def write_head(
+    out: Writer, workload: Workload, kind: KernelKind, buffers: Mapping[str, Buffer], notes: tuple[str, ...]
+) -> None:
+    """What a reader should know, and what all code needs.
+
+    Args:
+        out: where it is written.
+        workload: what is computed.
+        kind: of the leaf.
+        buffers: per name in C.
+        notes: what else is said.
+    """
+    out.comment(*_title(workload, kind, buffers), *notes)
+    out.line()
+    out.line('_Static_assert(sizeof(long) == 8, "places of elements are counted in 64 bits");')
+    out.line()
+    out.line(smaller_text())
+    out.line()
+
+
+def _title(workload: Workload, kind: KernelKind, buffers: Mapping[str, Buffer]) -> Iterator[str]:
+    yield f"{workload.title}: {workload.expression}"
+    yield f"extents {' '.join(f'{d}={n}' for d, n in workload.sizes)}"
+    yield f"kernel: {kind}"
+    for name, buffer in buffers.items():
+        order = " ".join(f"{axis}" if block == 1 else f"{axis}/{block}" for axis, block in buffer.layout.order)
+        yield (
+            f"{name}: {' x '.join(map(str, buffer.shape)) or 'one element'}"
+            + (f" from {', '.join(map(str, buffer.origin))}" if any(buffer.origin) else "")
+            + (f"; subscripts from the slowest: {order}" if len(buffer.shape) > 1 else "")
+        )
 
 
 def write_packings(out: Writer, site: Site, buffers: tuple[Buffer, ...]) -> None:

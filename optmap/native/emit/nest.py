@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
@@ -108,11 +110,8 @@ class _Function:
             self._inside(number, regions)
             return
         dim, *others = loops
-        name, tile, region = f"{self.site.dims[dim]}_{number}", self.site.mapping.levels[number].tile[dim], regions[dim]
-        found = _tile(name, tile, region)
-        with self.out.block(f"for (long {name} = {region.start}; {name} < {region.end}; {name} += {tile})"):
-            if not found.whole:
-                self.out.line(f"const long {found.end} = smaller({name} + {tile}, {region.end});")
+        tile = self.site.mapping.levels[number].tile[dim]
+        with tile_loop(self.out, f"{self.site.dims[dim]}_{number}", tile, regions[dim]) as found:
             self._tiles(number, others, {**regions, dim: found})
 
     def _inside(self, number: int, tile: dict[str, DimRegion]) -> None:
@@ -139,11 +138,25 @@ def _heading(level: LevelMapping, regions: dict[str, DimRegion], taken: tuple[st
     return texts
 
 
-def _tile(name: str, tile: int, region: DimRegion) -> DimRegion:
-    """What one trip of a loop works on."""
-    if tile == 1 or (region.whole and region.size % tile == 0):
-        return DimRegion(start=name, end=f"{name} + {tile}", size=tile, whole=True)
-    return DimRegion(start=name, end=f"{name}_end", size=tile, whole=False)
+@contextmanager
+def tile_loop(out: Writer, name: str, tile: int, region: DimRegion) -> Iterator[DimRegion]:
+    """A loop over the tiles of a region around what is written inside; the last tile may be ragged.
+
+    Args:
+        out: where it is written.
+        name: of its variable, the first iteration of a tile; `NAME_end` is that after the last of a ragged one.
+        tile: iterations of a full one.
+        region: what is cut into them.
+
+    Yields:
+        What one trip works on.
+    """
+    whole = tile == 1 or (region.whole and region.size % tile == 0)
+    found = DimRegion(start=name, end=f"{name} + {tile}" if whole else f"{name}_end", size=tile, whole=whole)
+    with out.block(f"for (long {name} = {region.start}; {name} < {region.end}; {name} += {tile})"):
+        if not whole:
+            out.line(f"const long {found.end} = smaller({name} + {tile}, {region.end});")
+        yield found
 
 
 def _share(out: Writer, name: str, tile: DimRegion, step: int, ways: int) -> DimRegion:

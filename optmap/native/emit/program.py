@@ -8,7 +8,7 @@ from optmap.native.code import ALIGNMENT, Code
 from optmap.native.emit.indices import element_text
 from optmap.native.emit.leaf import C_TYPES
 from optmap.native.emit.main_template import PROGRAM
-from optmap.native.emit.names import dim_names, tensor_names
+from optmap.native.emit.names import dim_names
 from optmap.native.emit.packing import write_packing
 from optmap.native.emit.points import point_loops
 from optmap.native.emit.writer import Writer
@@ -26,7 +26,7 @@ def header_text(code: Code) -> str:
 
 def declarations(code: Code) -> list[str]:
     """A line for every function of the code."""
-    each = list(zip(tensor_names(code.workload), code.buffers, strict=True))
+    each = list(zip(code.names, code.buffers, strict=True))
     arguments = [f"{'const ' if n else ''}{C_TYPES[b.bits]} *{name}" for n, (name, b) in enumerate(each)]
     packings = [
         f"void {code.entry}_pack_{name}(const {C_TYPES[b.bits]} *plain, {C_TYPES[b.bits]} *packed);"
@@ -116,7 +116,7 @@ def _write_comparison(out: Writer, code: Code) -> None:
             out.line("const double allowed = tolerance(sum);")
             out.line("const double error = fabs(value - sum->value);")
             with out.block("if (sum->chosen && !(error <= allowed))"):
-                text = f'"{tensor_names(code.workload)[0]}[{subscripts}] is %.9g, not %.9g +- %.2g\\n"'
+                text = f'"{code.names[0]}[{subscripts}] is %.9g, not %.9g +- %.2g\\n"'
                 out.line(f"printf({text}{places}, value, sum->value, allowed);")
                 out.line("return 1;")
             out.line("if (sum->chosen && error > *worst * allowed) *worst = error / allowed;")
@@ -140,7 +140,7 @@ def _buffers(code: Code) -> str:
         seen.setdefault(buffer.tensor, n)
         if arranged or buffer.packed:
             size = buffer.layout.size(buffer.shape) * buffer.bits // 8
-            name = f"{code.entry}_pack_{tensor_names(code.workload)[n]}" if buffer.packed else f"arrange_{n}"
+            name = f"{code.entry}_pack_{code.names[n]}" if buffer.packed else f"arrange_{n}"
             out.line(f"{kind} *b{n} = room({size});")
             out.line(f"{name}(x{n}, b{n});")
         else:

@@ -11,7 +11,6 @@ import numpy as np
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.native.code import Buffer, Code
-from optmap.native.emit.names import tensor_names
 from optmap.native.run.clock import Call, bound_call
 from optmap.native.run.layouts import (
     Array,
@@ -178,7 +177,7 @@ class Kernel:
                     "...) makes of it, or allow copy"
                 )
             made = empty(stored_shape(buffer), dtype_of(buffer))
-            pack = self.functions[f"{self.code.entry}_pack_{tensor_names(self.code.workload)[place]}"]
+            pack = self.functions[f"{self.code.entry}_pack_{self.code.names[place]}"]
             pack(*self._pointers((array, made))[:2])
             return made
         memory = memory_of(buffer, array)

@@ -1,4 +1,4 @@
-"""Documents that `run` and `bench` wrote, read back for the mapping that was fastest in them."""
+"""Documents that stand for code: what `run` and `bench` wrote, for the mapping that was fastest, and mapping trees."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from optmap.answers.documents.saved_tree import is_tree, saved_tree_from
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.files.codes import options_from
@@ -17,6 +18,7 @@ from optmap.files.workloads import read_workload
 from optmap.kernels.code_options import CodeOptions
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
+from optmap.mappings.tree import MappingTree
 from optmap.native.code import Code, Ran
 from optmap.native.emit.emit import emit_code
 from optmap.workloads.workload import Workload
@@ -31,10 +33,11 @@ class FastestMapping:
     workload: Workload
     """As the code computed it."""
     machine: Machine
-    mapping: Mapping
+    mapping: Mapping | MappingTree
     options: CodeOptions
     threads: int
-    ran: Ran
+    ran: Ran | None
+    """None of a mapping tree, whose code was not run."""
 
 
 def is_document(text: str) -> bool:
@@ -43,7 +46,7 @@ def is_document(text: str) -> bool:
 
 
 def code_of_document(text: str, *, machine: Machine | None = None, threads: int | None = None) -> Code:
-    """The code that was fastest in a document of `run` or `bench`.
+    """The code that was fastest in a document of `run` or `bench`, or that of a mapping tree.
 
     Args:
         text: the file; with `/NAME` behind it one workload of several.
@@ -65,7 +68,7 @@ def code_of_document(text: str, *, machine: Machine | None = None, threads: int 
     mine = [each for each in found if each.workload.title == title]
     if any(replace(each.workload, count=1) != replace(mine[0].workload, count=1) for each in mine):
         raise InputError(f"{path}: two different workloads are called {title!r}; run the one that is meant alone")
-    best = max(mine, key=lambda each: each.ran.gflops)
+    best = max(mine, key=lambda each: each.ran.gflops if each.ran else 0)
     code = emit_code(best.workload, best.mapping, best.machine, best.options)
     if machine is None:
         return replace(code, ran=best.ran)
@@ -93,12 +96,21 @@ def _parted(text: str) -> tuple[Path, str | None]:
 
 def _read(path: Path) -> list[FastestMapping]:
     fields = read_json(path)
+    if is_tree(fields):
+        tree = saved_tree_from(fields).tree
+        options = CodeOptions()
+        return [
+            FastestMapping(
+                workload=tree.workload, machine=tree.machine, mapping=tree, options=options, threads=1, ran=None
+            )
+        ]
     schema = fields.text("schema", "")
     reader = READERS.get(schema)
     if reader is None:
         solution = "; a solution is given with --mapping" if schema.startswith("optmap.solution/") else ""
         raise InputError(
-            f"{path}: schema is {schema!r}; code is emitted from what optmap run and optmap bench write{solution}"
+            f"{path}: schema is {schema!r}; code is emitted from mapping trees and from what optmap run and optmap "
+            f"bench write{solution}"
         )
     return list(reader(fields, path.name))
 

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from optmap.answers.documents.saved_tree import SavedTree
 from optmap.answers.documents.solution import SavedSolution, solution_from
 from optmap.base.errors import InputError
 from optmap.files.inputs import ExtentsInput, extents_of, is_file, is_statement, text_of
@@ -27,7 +28,11 @@ TaskInput = Workload | Network | Answer[Any, Any] | SavedSolution | str | PathLi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTask:
-    """One workload to be run."""
+    """One workload to be run.
+
+    Raises:
+        OneStatementError: for several statements.
+    """
 
     workload: Workload
     """As it was given; how it is computed is for the run to say."""
@@ -35,6 +40,9 @@ class RunTask:
     """That the mapping is of."""
     mapping: Mapping | None = None
     """None to search for some."""
+
+    def __post_init__(self) -> None:
+        _ = self.workload.only
 
 
 def all_tasks(given: Sequence[TaskInput], extents: ExtentsInput | None = None) -> list[RunTask]:
@@ -71,7 +79,7 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ru
     if isinstance(what, Network):
         return tuple(RunTask(workload=layer) for layer in what.layers)
     if isinstance(what, Solved):
-        return (RunTask(workload=what.workload, machine=what.machine, mapping=runnable_mapping(what)),)
+        return (RunTask(workload=what.workload, machine=what.machine, mapping=coded_mapping(what)),)
     text = text_of(what, "workload", "a name, a pattern, a file, a statement, or what solve returned")
     if is_statement(text):
         if not extents:
@@ -89,8 +97,8 @@ def tasks_of(what: TaskInput, extents: dict[str, int] | None = None) -> tuple[Ru
     return (RunTask(workload=library_workload(text)),)
 
 
-def runnable_mapping(found: Solved) -> Mapping:
-    """The mapping of an answer, where tiles and loop order are all there is to run.
+def coded_mapping(found: Solved | SavedTree) -> Any:
+    """The mapping of an answer as code has it: a `Mapping`, where tiles and loop order are all there is, or a tree.
 
     Args:
         found: by a search, or read from a file.
@@ -98,11 +106,12 @@ def runnable_mapping(found: Solved) -> Mapping:
     Raises:
         InputError: if tiles leave out a corner, or the mapping is cut into pieces: they have tiles of their own.
     """
+    if isinstance(found, SavedTree):
+        return found.tree
     held = found.held
     if held is not None and (held.corner is not None or held.pieces):
         raise InputError(
             "the solution has a corner or pieces with tiles of their own (held), which code cannot have; solve with "
             "another method, such as mopt"
         )
-    mapping: Mapping = found.mapping
-    return mapping
+    return found.mapping

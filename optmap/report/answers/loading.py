@@ -52,23 +52,6 @@ def certificate_table(certificate: Certificate) -> str:
     return str(certificate.check())
 
 
-def saved_solution(
-    solution: Answer[Any, Any] | SavedSolution | str | Path,
-) -> SavedSolution:
-    """A solution as its file says it.
-
-    Args:
-        solution: what `solve` returned, or a solution file.
-
-    Raises:
-        InputError: if the file cannot be used, or has a mapping tree.
-    """
-    found = saved_mapping(solution)
-    if isinstance(found, SavedTree):
-        raise InputError(f"{found.source} has a mapping tree, which evaluate and show take; code needs mapping.levels")
-    return found
-
-
 def saved_mapping(
     solution: Answer[Any, Any] | SavedSolution | SavedTree | str | Path,
 ) -> SavedSolution | SavedTree:
@@ -83,13 +66,18 @@ def saved_mapping(
     if isinstance(solution, SavedSolution | SavedTree):
         return solution
     if isinstance(solution, Answer):
-        return _mapping_from(Fields.of(solution.to_dict(), "solution"))
+        return mapping_from(Fields.of(solution.to_dict(), "solution"))
     path = Path(text_of(solution, "solution", "a result of solve or a solution file"))
     with expected(path, "a solution", "solution"):
-        return _mapping_from(read_json(path))
+        return mapping_from(read_json(path))
 
 
-def _mapping_from(fields: Fields) -> SavedSolution | SavedTree:
+def mapping_from(fields: Fields) -> SavedSolution | SavedTree:
+    """A solution, or a mapping tree, from its document.
+
+    Raises:
+        InputError: naming file and field of the first thing that is wrong.
+    """
     return saved_tree_from(fields) if is_tree(fields) else solution_from(fields)
 
 

@@ -13,7 +13,7 @@ from optmap.files.mappings import mapping_document
 from optmap.files.trees import tree_document
 from optmap.files.workloads import workload_document
 from optmap.mappings.forms import levels_of
-from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split
+from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split, ranges_text
 from optmap.mappings.tree import MappingTree
 from optmap.report.tables import grid, machine_line, pairs, workload_lines
 from optmap.search.result import Answer
@@ -44,9 +44,8 @@ def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[
     for node in nodes:
         indent = INDENT * depth
         match node:
-            case Keep(level=level, tensors=tensors, of=of):
-                part = f" of {ranges_text(of)}" if of else ""
-                yield f"{indent}/* {level} keeps {', '.join(tensors) or 'nothing of its own'}{part} */"
+            case Keep():
+                yield f"{indent}/* {node} */"
             case Loop(dim=dim, tile=tile):
                 yield f"{indent}for ({dim} in steps of {tile})"
                 depth += 1
@@ -63,13 +62,6 @@ def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[
                     yield f"{indent}{{"
                     yield from _lines(branch, depth + 1, workload)
                     yield f"{indent}}}"
-
-
-def ranges_text(ranges: dict[str, range]) -> str:
-    """Ranges of dims as comparisons."""
-    return " and ".join(
-        f"{r.start} <= {d} < {r.stop}{f' in steps of {r.step}' if r.step > 1 else ''}" for d, r in ranges.items()
-    )
 
 
 def _statement(name: str, workload: Workload) -> str:
@@ -92,13 +84,8 @@ def saved_document(saved: SavedTree) -> dict[str, object]:
         "workload": workload_document(tree.workload),
         "machine": machine_document(tree.machine),
         "capacity_rule": saved.capacity.value,
-        "mapping": _mapping(tree),
+        "mapping": mapping_document(levels_of(tree) or tree),
     }
-
-
-def _mapping(tree: MappingTree) -> dict[str, object]:
-    levels = levels_of(tree)
-    return tree_document(tree) if levels is None else mapping_document(levels)
 
 
 def evaluation_document(evaluation: TreeEvaluation) -> dict[str, object]:

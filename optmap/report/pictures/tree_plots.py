@@ -7,9 +7,9 @@ from textwrap import fill
 from typing import Any
 
 from optmap.answers.documents.saved_tree import SavedTree, TreeEvaluation
-from optmap.mappings.nodes import Keep, Node, Sequence
+from optmap.mappings.nodes import Keep, Node, Sequence, ranges_text
 from optmap.mappings.tree import MappingTree
-from optmap.report.answers.trees import ranges_text, tree_lines
+from optmap.report.answers.trees import tree_lines
 from optmap.report.pictures.axes import new_axes, styled
 from optmap.report.pictures.plots import PALETTE, tidy_bars
 from optmap.search.result import Answer
