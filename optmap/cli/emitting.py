@@ -26,9 +26,13 @@ With --fastest the first mappings of the model are run here, as run does, and th
 written; the answer has its GFLOPS. A document that run or bench wrote (-o) may stand in place of the
 workload: the fastest code in it is written, with its layouts and all; FILE.json/NAME is one of several.
 
--o writes into a folder NAME.c with its header, main.c, which checks the code against plain loops within
-the bound of rounding and times it, a Makefile, and the mapping. Files that somebody else wrote are not
-overwritten.
+So may a document with a mapping tree, such as solve writes for a chain of statements: one function for
+one core computes the chain, with the tree's loops around plain ones, and blocks of intermediates in a
+workspace.
+
+-o writes into a folder NAME.c with its header and the mapping, and, of one statement, a Makefile and
+main.c, which checks the code against plain loops within the bound of rounding and times it. Files that
+somebody else wrote are not overwritten.
 
 \b
 Examples:
@@ -39,6 +43,7 @@ Examples:
   optmap emit mobilenet/M1 --machine host.yaml --json
   optmap emit resnet18/R9 --machine host.yaml --fastest --candidates 8 -o r9
   optmap emit run.json/resnet18/R9 -o r9
+  optmap solve chains/attention --memory 64KiB -o attention.json && optmap emit attention.json -o attention
 
 Exit codes: 0 written, 2 bad input or no compiler to run with, 3 infeasible, 5 code that was run is wrong.
 """
@@ -56,7 +61,7 @@ def emit(
         str,
         typer.Argument(
             metavar="WORKLOAD",
-            help="A library name (resnet18/R9), a YAML file, a statement, or a document of run or bench (run.json).",
+            help="A library name (resnet18/R9), a YAML file, a statement, or a document of a tree, run or bench.",
             show_default=False,
         ),
     ],
@@ -66,7 +71,7 @@ def emit(
             "--mapping",
             metavar="FILE",
             parser=path_of,
-            help="A solution, or a file with a mapping's levels; solved for if left out.",
+            help="A solution, or a file with a mapping's levels or tree; solved for if left out.",
             show_default=False,
         ),
     ] = None,

@@ -98,3 +98,58 @@ def test_python_has_the_same_verb(tmp_path: Path) -> None:
     assert code.to_dict()["kernel"] == str(code.kernel)
     assert len(code.write(tmp_path)) == 5
     assert len(code.write(tmp_path)) == 5  # its own files may be written again
+
+
+PAIR = ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "--extents", "m=20,l=30,k=8,n=9")
+
+
+def test_a_mapping_tree_stands_for_its_code(optmap, tmp_path: Path) -> None:
+    optmap("solve", *PAIR, "--memory", "300w", "-o", "pair.json", cwd=tmp_path)
+    run = optmap("emit", "pair.json", "-o", "code", cwd=tmp_path)
+    assert "note: S: a block of" in run.out
+    names = ["mapping.json", "optmap_code.c", "optmap_code.h"]
+    assert sorted(path.name for path in (tmp_path / "code").iterdir()) == names
+    source = optmap("emit", "pair.json", cwd=tmp_path).out
+    assert (tmp_path / "code" / "optmap_code.c").read_text().endswith(source)
+    again = optmap("emit", "code/mapping.json", "--json", cwd=tmp_path).document()
+    assert again["mapping"] == json.loads((tmp_path / "code" / "mapping.json").read_text())["mapping"]
+    beside = optmap("emit", *PAIR, "--mapping", "pair.json", "--json", cwd=tmp_path).document()
+    assert (beside["mapping"], beside["source"]) == (again["mapping"], source)
+    assert "Fast - Memory  A" in optmap("evaluate", "code/mapping.json", cwd=tmp_path, code=None).out
+    added = optmap("emit", *PAIR, "--mapping", "pair.json", "--semantics", "accumulate", cwd=tmp_path).out
+    assert added.count("] = 0;") == source.count("] = 0;") - 1  # C, which is added to
+    (tmp_path / "alone.json").write_text(json.dumps(json.loads((tmp_path / "pair.json").read_text())["mapping"]))
+    alone = ("emit", *PAIR, "--mapping", "alone.json")
+    assert "does not say its machine" in optmap(*alone, cwd=tmp_path, code=2).err
+    (tmp_path / "one.yaml").write_text("name: one\nlevels: [{name: Fast, capacity: 300w}]\n")
+    assert optmap(*alone, "--machine", "one.yaml", cwd=tmp_path).out == source
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("pair.json", "--semantics", "accumulate"), "leave out --semantics"),
+        (("pair.json", "--threads", "2"), "with 2 threads"),
+        (("pair.json", "--machine", "balanced"), "keep at Fast, which is no level"),
+        ((*PAIR, "--mapping", "pair.json", "--threads", "2"), "split among 1 threads, not 2"),
+        ((*PAIR, "--mapping", "pair.json", "--layout", "nchw"), "are of code for one statement"),
+        (("C[m,n] = A[m,k]*B[k,n]", "--extents", "m=9,n=9,k=9", "--mapping", "pair.json"), "compute S, which is no"),
+    ],
+)
+def test_what_means_nothing_for_a_tree_is_said(optmap, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    toolkit.solve(PAIR[0], extents=PAIR[2], memory="300w").save(tmp_path / "pair.json")
+    assert words in optmap("emit", *arguments, cwd=tmp_path, code=2).err
+
+
+def test_python_writes_and_compiles_trees(tmp_path: Path) -> None:
+    answer = toolkit.solve(PAIR[0], extents=PAIR[2], memory="300w")
+    answer.save(tmp_path / "pair.json")
+    code = toolkit.emit(answer.workload, mapping=answer)
+    assert code.source == toolkit.emit(answer.workload, machine=answer.machine, mapping=answer.mapping).source
+    assert code.to_dict()["mapping"] == toolkit.emit(tmp_path / "pair.json").to_dict()["mapping"]
+    built = [
+        toolkit.compile(each, folder=tmp_path)
+        for each in (answer, code, tmp_path / "pair.json", toolkit.load(tmp_path / "pair.json"))
+    ]
+    assert len({kernel.library for kernel in built}) == 1
+    assert built[0].inputs == ("A", "B", "D")

@@ -116,7 +116,8 @@ def saved_tree_from(fields: Fields) -> SavedTree:
     """
     fields.allow(*KEYS, *CLAIMS)
     said = fields.fields("workload")
-    workload = read_workload(said) if fields.has("method") else workload_from(said, default_name="")
+    written = fields.has("method") or (said.has("expression") and said.has("statements"))  # by optmap
+    workload = read_workload(said) if written else workload_from(said, default_name="")
     rules = [rule.value for rule in CapacityRule]
     machine = _machine(fields)
     known = objectives_on(machine)

@@ -19,7 +19,7 @@ MARK = "written by optmap"
 
 
 def code_files(code: Code) -> dict[str, str]:
-    """Text per name: the code and its header, the program that checks and times it, how they are built, the mapping."""
+    """Text per name: the code and its header, the mapping, and what checks and times the code, if that was written."""
     name = code.entry
     flags = " ".join([*COMMON, *NATIVE, *(["-fopenmp"] if code.threads > 1 else [])])
     mapping = {
@@ -28,9 +28,15 @@ def code_files(code: Code) -> dict[str, str]:
         "machine": machine_document(code.machine),
         "mapping": mapping_document(code.mapping),
     }
-    return {
+    files = {
         f"{name}.c": f"/* {MARK} */\n{code.source}",
         f"{name}.h": f"/* {MARK} */\n{header_text(code)}",
+        "mapping.json": to_json(mapping) + "\n",
+    }
+    if not code.main:
+        return files
+    return {
+        **files,
         "main.c": f"/* {MARK} */\n{code.main}",
         "Makefile": (
             f"# {MARK}: make run checks and times the code\n"
@@ -38,7 +44,6 @@ def code_files(code: Code) -> dict[str, str]:
             f"main: {name}.c main.c\n\t$(CC) $(CFLAGS) -o main {name}.c main.c -lm\n\n"
             "run: main\n\t./main\n\n.PHONY: run\n"
         ),
-        "mapping.json": to_json(mapping) + "\n",
     }
 
 

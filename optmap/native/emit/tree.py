@@ -3,16 +3,16 @@
 What a tree keeps of inputs and outputs is for the caches to keep; what it keeps of an intermediate is a block of the
 workspace, as large as what one iteration of the loops around all leaves that touch it makes and uses.
 
-Trees move words, machines lines: loops in steps of 1 right around a leaf go in steps of a line. Inside, the dim along
-which most tensors are contiguous is innermost.
+Trees move words, machines lines: what is written is the tree with steps of a line where it has steps of 1 along lines
+of some tensor. In a leaf the dim along which most tensors are contiguous is innermost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
-from itertools import takewhile
 
 from optmap.base.errors import InputError
 from optmap.count.trees import check_boxes
@@ -61,9 +61,34 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
             f"{workload.title}: layouts, packing and stores are of code for one statement in tiles per level; leave "
             "them out for a mapping tree"
         )
-    tree = MappingTree(workload=workload, machine=machine, nodes=tree.nodes)
-    check_boxes(tree)
-    return _TreeFunction(tree).code()
+    given = MappingTree(workload=workload, machine=machine, nodes=tree.nodes)
+    check_boxes(given)
+    lined = in_lines(given)
+    notes = () if lined == given else (f"steps of 1 along lines of tensors are steps of a line, {ALIGNMENT} bytes",)
+    return _TreeFunction(lined).code(notes)
+
+
+def in_lines(tree: MappingTree) -> MappingTree:
+    """The tree with steps of a line where it has steps of 1 over a dim that is the last subscript of some tensor."""
+    workload, accesses = tree.workload, tree.workload.accesses
+    line = LINE_BITS // max(access.bits for access in accesses)
+    tiles = {
+        dim: min(line, workload.extents[dim]) for access in accesses for axis in access.axes[-1:] for dim in axis.dims
+    }
+
+    def widened(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(map(wide, nodes))
+
+    def wide(node: Node) -> Node:
+        match node:
+            case Loop(dim=dim, tile=1):
+                return Loop(dim=dim, tile=tiles.get(dim, 1))
+            case Sequence(branches=branches):
+                return Sequence(branches=tuple(map(widened, branches)))
+            case _:
+                return node
+
+    return replace(tree, nodes=widened(tree.nodes))
 
 
 class _TreeFunction:
@@ -76,7 +101,6 @@ class _TreeFunction:
         self.names = c_names(self.workload.roles, "tensor", self.dims.values())
         self.functions = FunctionTexts(self.entry)
         self.out = Writer()
-        self.line = LINE_BITS // max(access.bits for access in self.workload.accesses)
         self.first: dict[str, dict[str, str]] = {}
         """Of an intermediate whose block the loops so far are around: C expression of the first iteration per dim."""
         accesses = self.workload.accesses
@@ -112,8 +136,8 @@ class _TreeFunction:
             found[tensor] = [a for a in around if all(is_above(a, leaf.address) for leaf in touching)][-1]
         return found
 
-    def code(self) -> Code:
-        """All of it."""
+    def code(self, notes: tuple[str, ...]) -> Code:
+        """All of it; the notes are told first."""
         outside = self.outside
         whole = {d: DimRegion(start="0", end=str(n), size=n, whole=True) for d, n in self.workload.sizes}
         self._nodes(self.tree.nodes, (), whole, 0)
@@ -123,10 +147,8 @@ class _TreeFunction:
             workspace += -(-buffer.layout.size(buffer.shape) * buffer.bits // 8 // ALIGNMENT) * ALIGNMENT
         buffers = tuple(self.buffers[name] for name in outside)
         names = tuple(self.names[name] for name in outside)
-        notes = tuple(
-            f"{self.names[tensor]}: a block of {' x '.join(map(str, self.buffers[tensor].shape))} in the workspace"
-            for tensor in places
-        )
+        blocks = {tensor: " x ".join(map(str, self.buffers[tensor].shape)) for tensor in places}
+        notes += tuple(f"{self.names[tensor]}: a block of {block} in the workspace" for tensor, block in blocks.items())
         source = Writer()
         write_head(source, self.workload, KernelKind.PLAIN, dict(zip(names, buffers, strict=True)), notes)
         source.lines(self.functions.text)
@@ -167,18 +189,15 @@ class _TreeFunction:
             regions: what the loops around leave.
             depth: how many these are.
         """
-        streaming = _streaming(nodes)
         with ExitStack() as loops:
             for number, node in enumerate(nodes):
                 match node:
                     case Keep():
                         self.out.comment(str(node))
-                    case Loop(dim=dim, tile=tile):
-                        step = self.line if number >= streaming else tile
-                        if step < regions[dim].size:
-                            name = f"{self.dims[dim]}_{depth}"
-                            inside = loops.enter_context(tile_loop(self.out, name, step, regions[dim]))
-                            regions, depth = {**regions, dim: inside}, depth + 1
+                    case Loop(dim=dim, tile=tile) if tile < regions[dim].size:
+                        name = f"{self.dims[dim]}_{depth}"
+                        inside = loops.enter_context(tile_loop(self.out, name, tile, regions[dim]))
+                        regions, depth = {**regions, dim: inside}, depth + 1
                     case Sequence(branches=branches):
                         self._place((*base, number), regions)
                         for branch, inner in enumerate(branches):
@@ -243,11 +262,3 @@ class _TreeFunction:
             if at[dim] != start:
                 places[dim] = at[dim] if start == "0" else f"({at[dim]} - {start})"
         return f"{self.names[tensor]}[{element_text(access, self.buffers[tensor], places)}]"
-
-
-def _streaming(nodes: tuple[Node, ...]) -> int:
-    """The number of the first node right around the leaf of a list that is a Keep or a loop in steps of 1."""
-    if not isinstance(nodes[-1], Compute):
-        return len(nodes)
-    around = takewhile(lambda node: not isinstance(node, Loop) or node.tile == 1, nodes[-2::-1])
-    return len(nodes) - 1 - len(tuple(around))

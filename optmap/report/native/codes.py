@@ -8,6 +8,7 @@ from optmap.files.codes import options_document
 from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
+from optmap.kernels.code_options import WeightPacking
 from optmap.native.code import Buffer, Code
 from optmap.report.tables import grid, pairs
 
@@ -15,9 +16,9 @@ from optmap.report.tables import grid, pairs
 def code_table(code: Code) -> str:
     """What was written, and what its functions take."""
     options = code.options
-    packing = (
-        "packed in every call" if code.workspace else "packed ahead" if any(b.packed for b in code.buffers) else ""
-    )
+    packing = "packed ahead" if any(b.packed for b in code.buffers) else ""
+    if options.weights is WeightPacking.CALL and code.workspace:
+        packing = "packed in every call"
     head = [
         ("code", f"{code.entry} ({len(code.source.splitlines())} lines of C11)"),
         ("statement", code.workload.expression),

@@ -5,6 +5,7 @@
  * Q: 2 x 100 x 32; subscripts from the slowest: 0 1 2
  * K: 2 x 64 x 32; subscripts from the slowest: 0 1 2
  * V: 2 x 64 x 32; subscripts from the slowest: 0 1 2
+ * steps of 1 along lines of tensors are steps of a line, 64 bytes
  * P: a block of 1 x 24 x 16 in the workspace */
 
 _Static_assert(sizeof(long) == 8, "places of elements are counted in 64 bits");
