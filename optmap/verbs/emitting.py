@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from optmap.answers.documents.solution import SavedSolution
     from optmap.native.code import Code
     from optmap.native.run.kernel import Kernel
+    from optmap.native.run.tasks import MappingInput
     from optmap.search.result import Answer
-
-    MappingInput = Mapping | MappingTree | Answer[Any, Any] | SavedSolution | SavedTree | str | Path
-    """What a mapping may be given as."""
 
 CandidatesOption = Annotated[
     int, Opt(help="Mappings of the model that are run, at most.", detail="The fastest is kept.", default=5, least=1)

@@ -19,11 +19,13 @@ from optmap.files.network import Network, network, read_network
 from optmap.files.reading import read_json
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
+from optmap.mappings.tree import MappingTree
 from optmap.search.result import Answer, Solved
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Workload
 
 TaskInput = Workload | Network | Answer[Any, Any] | SavedSolution | str | PathLike[str]
+MappingInput = Mapping | MappingTree | Answer[Any, Any] | SavedSolution | SavedTree | str | Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
