@@ -157,7 +157,7 @@ class Code(Shown):
     """What a reader should know, as why no microkernel applies."""
 
     def write(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write code, header, the checking program, a Makefile and the mapping into a folder.
+        """Write code, header and mapping into a folder, and the checking program with a Makefile where there is one.
 
         Returns:
             The paths of all files.

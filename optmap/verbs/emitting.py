@@ -232,7 +232,7 @@ def compile_result(
         run(image, ready, out=out)
 
     Args:
-        result: what `solve` returned, a solution or its file, or code of `emit`.
+        result: what `solve` returned, a solution, a mapping tree, the file of one, or code of `emit`.
         machine: that the code is written for, with levels of the same names as in the mapping; the result's own if
             left out.
         options: layouts, packing, kind of store; all defaults if left out.

@@ -262,7 +262,7 @@ def test_expressions_of_several_tensors_are_right(tmp_path: Path) -> None:
 
 def test_names_that_mean_something_in_c_are_changed(tmp_path: Path) -> None:
     text = (
-        "int[for,x_0] = double[for,do]*exp[do,x_0]; relu[for,x_0] = relu(int[for,x_0]); "
+        "int[for,x_0] = NAN[for,do]*exp[do,x_0]; relu[for,x_0] = relu(int[for,x_0]); "
         "free[for,n_] = relu[for,x_0]*if_[x_0,n_]"
     )
     workload = parse_workload(text, {"for": 3, "x_0": 4, "do": 5, "n_": 2}, semantics=Semantics.ASSIGN)
