@@ -21,7 +21,7 @@ from optmap.kernels.kernel_roles import KernelKind
 from optmap.machines.machine import Machine
 from optmap.mappings.nodes import Address, Compute, Keep, Loop, Node, Sequence, is_above
 from optmap.mappings.tree import MappingTree
-from optmap.native.code import ALIGNMENT, Buffer, Code, TensorLayout
+from optmap.native.code import ALIGNMENT, Code
 from optmap.native.emit.entry import write_head
 from optmap.native.emit.functions import FunctionTexts
 from optmap.native.emit.indices import element_text
@@ -63,12 +63,12 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
         )
     given = MappingTree(workload=workload, machine=machine, nodes=tree.nodes)
     check_boxes(given)
-    lined = in_lines(given)
+    lined = _in_lines(given)
     notes = () if lined == given else (f"steps of 1 along lines of tensors are steps of a line, {ALIGNMENT} bytes",)
     return _TreeFunction(lined).code(notes)
 
 
-def in_lines(tree: MappingTree) -> MappingTree:
+def _in_lines(tree: MappingTree) -> MappingTree:
     """The tree with steps of a line where it has steps of 1 over a dim that is the last subscript of some tensor."""
     workload, accesses = tree.workload, tree.workload.accesses
     line = LINE_BITS // max(access.bits for access in accesses)
@@ -209,11 +209,8 @@ class _TreeFunction:
         """The blocks that the loops around a sequence are around."""
         for tensor in (tensor for tensor, home in self.homes.items() if home == sequence):
             axes = self.workload.statement(tensor).output.axes
-            buffer = self.buffers[tensor]
             shape = tuple(axis.span({d: regions[d].size for d in axis.dims}) for axis in axes)
-            self.buffers[tensor] = Buffer(
-                tensor=tensor, shape=shape, origin=buffer.origin, bits=buffer.bits, layout=TensorLayout.plain(len(axes))
-            )
+            self.buffers[tensor] = replace(self.buffers[tensor], shape=shape)
             self.first[tensor] = {d: regions[d].start for axis in axes for d in axis.dims}
 
     def _leaf(self, statement: Statement, regions: Regions) -> None:
