@@ -16,6 +16,7 @@ from optmap.onnx_import.skipped import Skipped as Skipped
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "chains": "LayerChain LinkedModel import_chains",
         "skipped": "CONTROL ELEMENTWISE QUANTISED UNKNOWN",
     },
 )
