@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
+from optmap.onnx_import.graph import IndexDigit
 from optmap.onnx_import.model import ImportedModel, model_of, read_products
 from optmap.onnx_import.operators import Made
 from optmap.onnx_import.origins import are_apart
@@ -27,6 +28,8 @@ NAMES = {"ABSDC": "b", "ASC": "m", "BSC": "m", "ASD": "l", "BSD": "l", "AB": "k"
 """Dims by the tensors that have them."""
 OTHER_NAMES = "ghijopqrstuvwxyz"
 """Of dims that chains of two products of matrices have not."""
+ORDER = "bmlkn"
+"""Of the dims, behind any others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,16 +133,18 @@ def _chain(flow: Flow, made: Mapping[int, Made], number: int, way: Passage) -> W
     shared = _shared(_written(makes, first.result), _read(reads))
     if shared is None:
         return "not all of its elements are read, or not in an order that is followed"
-    for digit in way.normalised:
-        if any("C" in each.tensors and digit.stride <= each.low < digit.stride * digit.extent for each in shared):
-            return "a softmax goes over a dim that the second product keeps: all of it has to be there first"
+    if way.normalised and not _is_online(shared, way.normalised):
+        return "a softmax goes over other dims than the second product sums over, so that it has to be complete first"
     extents: dict[str, int] = {}
     for tensors, extent in [
         *((each.tensors, each.high // each.low) for each in reversed(shared)),
         *((_named("AB", part.reads), part.extent) for part in makes if not part.reads[2]),
         *((_named("D C", part.reads), part.extent) for part in reads if not part.reads[1]),
     ]:
-        extents[tensors] = extents.get(tensors, 1) * extent
+        if extent > 1:
+            extents[tensors] = extents.get(tensors, 1) * extent
+    if not extents:
+        return "each of both products is a single operation"
     bits = dict(zip(TENSORS, (a.bits, b.bits, way.value.bits, d.bits, nodes[1].outputs[0].bits), strict=True))
     return _workload(extents, bits)
 
@@ -195,16 +200,27 @@ def _shared(written: Sequence[DigitRange], read: Sequence[DigitRange]) -> list[D
     ]
 
 
+def _is_online(shared: Sequence[DigitRange], normalised: Sequence[IndexDigit]) -> bool:
+    """Whether the sums of the second product go over what a softmax goes over: all of it and nothing else."""
+    rows = [(digit.stride, digit.stride * digit.extent) for digit in normalised]
+    return all(
+        not any(each.low < high and low < each.high for low, high in rows)
+        if "C" in each.tensors
+        else any(low <= each.low and each.high <= high for low, high in rows)
+        for each in shared
+    )
+
+
 def _workload(extents: Mapping[str, int], bits: Mapping[str, int]) -> Workload:
     """Both statements, from the extents by tensors that have a dim."""
-    free = iter(OTHER_NAMES)
-    names: dict[str, str] = {}
+    names, free = dict[str, str](), iter(OTHER_NAMES)
     for tensors in extents:
         wanted = NAMES.get(tensors, "")
         names[tensors] = wanted if wanted and wanted not in names.values() else next(free)
-    at = {t: f"{t}[{','.join(dim for tensors, dim in names.items() if t in tensors)}]" for t in TENSORS}
+    order = sorted(extents, key=lambda tensors: (ORDER.find(names[tensors]), names[tensors]))
+    at = {t: f"{t}[{','.join(names[tensors] for tensors in order if t in tensors)}]" for t in TENSORS}
     return parse_workload(
         f"{at['S']} = {at['A']} * {at['B']}; {at['C']} = {at['S']} * {at['D']}",
-        {names[tensors]: extent for tensors, extent in extents.items()},
+        {names[tensors]: extents[tensors] for tensors in order},
         bytes={tensor: bytes_of(size) for tensor, size in bits.items()},
     )

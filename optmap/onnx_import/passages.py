@@ -24,6 +24,8 @@ SHAPES_ONLY = ("Shape", "Size")
 """Operators that read no element."""
 FLATTENED = 13
 """Operator set before which a softmax is over an axis and all behind it, and not over that axis alone."""
+SCALES = ("Cast", "Div", "Dropout", "Mul", "Neg")
+"""Elementwise operators that may follow a softmax: they leave a factor of a whole row a factor."""
 OUTPUT = "its result is an output of the model, which is stored in any case"
 
 
@@ -90,6 +92,8 @@ def passage(flow: Flow, start: GraphTensor, products: Collection[int]) -> Passag
             ]
             continue
         axes = _through(flow, node, known)
+        if "Softmax" in passed and node.operator not in (*RENAMES, *SCALES):
+            axes = f"{node.operator} follows a softmax, whose rows have to be complete before it"
         if isinstance(axes, str):
             return axes
         if node.operator == "Softmax":
