@@ -59,6 +59,8 @@ class Unlinked:
 class LinkedModel:
     """The products of a model, and the chains that they make."""
 
+    name: str
+    """Of the file, without its ending."""
     model: ImportedModel
     products: tuple[str, ...]
     """Names of all products, in the order of the graph; their places are their numbers."""
@@ -94,6 +96,7 @@ def import_chains(path: str | Path, dims: Mapping[str, int] | None = None) -> Li
         else:
             found.setdefault((chain, layers[number], layers[way.reader]), []).append((number, way))
     return LinkedModel(
+        name=Path(path).stem,
         model=model,
         products=tuple(own.workload.name for own in made.values()),
         chains=tuple(

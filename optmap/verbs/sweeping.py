@@ -34,7 +34,7 @@ from optmap.sweeps.options import DirectoryOption, JobsOption
 from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
-    from optmap.answers.over_capacity.fused import FusedNetwork
+    from optmap.answers.over_capacity.fused import FusedCurve, FusedNetwork
     from optmap.answers.over_capacity.network_sums import NetworkSums
     from optmap.files.network import Network
     from optmap.sweeps.networks.network_curves import NetworkCurve
@@ -88,7 +88,7 @@ class NetworkOptions(TargetOptions, total=False):
 @taking(NetworkOptions)
 def network(
     name: str | Path, **options: Unpack[NetworkOptions]
-) -> Network | NetworkSums[Any] | NetworkCurve | FusedNetwork:
+) -> Network | NetworkSums[Any] | NetworkCurve | FusedNetwork | FusedCurve:
     """The layers of a network; with a machine, what they move on it, added up.
 
     Args:
@@ -106,8 +106,8 @@ def network(
     semantics, curve, level, points = (asked.pop(each) for each in ("semantics", "curve", "level", "points"))
     machine, memory, dims = (asked.pop(each) for each in ("machine", "memory", "dims"))
     if asked.pop("fuse"):
-        others = {"curve": curve, "machine": machine, "level": level}
-        return _fused_network(name, memory, sizes_of(dims or ()), semantics, others, **asked)
+        asked |= {"curve": curve, "points": points, "semantics": semantics, "machine": machine, "level": level}
+        return _fused_network(name, memory, sizes_of(dims or ()), **asked)
     if dims is not None:
         raise InputError("--dim is for the ONNX file of --fuse: add --fuse, or leave it out")
     layers = load_network(text_of(name, "network", "a library name or a workload file"))
@@ -135,13 +135,14 @@ def _fused_network(
     name: str | Path,
     memory: MemoryInput | None,
     dims: Mapping[str, int],
+    *,
+    curve: bool,
+    points: int,
     semantics: Semantics | str | None,
-    others: Mapping[str, object],
     **options: Any,
-) -> FusedNetwork:
+) -> FusedNetwork | FusedCurve:
     file = Path(text_of(name, "network", "an ONNX file"))
-    others = {**others, **{each: options.pop(each) for each in ("objective", "counting")}}
-    refused = [f"--{each}" for each, value in others.items() if value not in (None, False)]
+    refused = [f"--{each}" for each in ("machine", "level", "objective", "counting") if options.pop(each) is not None]
     if refused:
         raise InputError(f"--fuse counts words of one memory: leave out {' and '.join(refused)}")
     if semantics not in (None, Semantics.ASSIGN):
@@ -153,15 +154,12 @@ def _fused_network(
             f"{name} is a list of layers, without the graph that says which of them reads what another makes; --fuse "
             "needs an ONNX file (MODEL.onnx)"
         )
-    from optmap.files.network import Network
     from optmap.onnx_import import import_chains
-    from optmap.sweeps.networks.fusing import fuse
-    from optmap.sweeps.networks.solving import solve_network
+    from optmap.sweeps.networks.fusing import fused_curve, fused_network
 
-    linked, target = import_chains(file, dims), machine_of(None, memory)
-    layers = Network(name=file.stem, layers=linked.model.workloads)
-    sums = solve_network(layers, target, **options)
-    return fuse(linked, sums, target, time_limit=options["time_limit"], progress=options["progress"])
+    if curve:
+        return fused_curve(import_chains(file, dims), capacities_of(memory, points), **options)
+    return fused_network(import_chains(file, dims), machine_of(None, memory), **options)
 
 
 def _network_curve(

@@ -151,6 +151,21 @@ def test_the_document_adds_one_key(encoder: Path) -> None:
     assert again.exact == attention["fused_words"]
 
 
+def test_a_curve_is_one_network_after_another(encoder: Path, found: FusedNetwork, tmp_path: Path) -> None:
+    command = ("network", encoder, "--fuse", "--curve", "--memory", "400B:4KiB", "--points", "2", "--jobs", "1")
+    ran = run(*command, "--json", "--plot", tmp_path)
+    assert ran.exit_code == 0
+    document = json.loads(ran.stdout)
+    few, many = document["curve"]
+    assert (few["capacity_bytes"], many["capacity_bytes"]) == (400, 4096)
+    assert (few["apart_words"], few["fused_words"]) == (found.apart_words, found.fused_words)
+    assert many["floor_words"] <= many["fused_words"] <= few["fused_words"]
+    assert list(tmp_path.glob("*.png"))
+    curve = optmap.network(encoder, fuse=True, curve=True, memory="400B:4KiB", points=2, jobs=1)
+    assert f"{found.fused_words:,}" in str(curve)
+    assert "layer.0.scores > layer.0.values  400 B: " in str(curve)
+
+
 def test_a_network_without_chains_says_so(tmp_path: Path) -> None:
     onnx.save(mobilenet(8, 4), str(tmp_path / "m.onnx"))
     found = fused(tmp_path / "m.onnx")

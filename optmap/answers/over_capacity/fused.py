@@ -67,6 +67,11 @@ class FusedNetwork(Shown):
         return self.sums.left_out
 
     @property
+    def capacity_bytes(self) -> int:
+        """The memory, in bytes."""
+        return self.sums.view.total.series[0].samples[-1].capacity_bytes
+
+    @property
     def shares(self) -> tuple[LayerShare, ...]:
         """What every layer moves without fusion, all its occurrences together."""
         return shares_apart(self.sums.view)
@@ -96,3 +101,23 @@ class FusedNetwork(Shown):
         remaining = self.remaining
         alone = sum(share.bound_words // share.count * remaining[share.workload] for share in self.shares)
         return alone + sum(len(chain.fused) * chain.floor_words for chain in self.chains)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusedCurve(Shown):
+    """A network with chains fused, over the capacity of the memory."""
+
+    shown_as: ClassVar[str] = "fused-curve"
+
+    samples: tuple[FusedNetwork, ...]
+    """One per capacity."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether a layer or a chain reached its time limit somewhere."""
+        return any(sample.limited for sample in self.samples)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Layers without a mapping in some memory since somebody asked to stop."""
+        return tuple(dict.fromkeys(name for sample in self.samples for name in sample.left_out))

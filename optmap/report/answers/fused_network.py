@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from optmap.answers.over_capacity.fused import FusedChain, FusedNetwork
-from optmap.base.texts import percent, several
+from optmap.answers.over_capacity.fused import FusedChain, FusedCurve, FusedNetwork
+from optmap.base.texts import percent, several, size_text
 from optmap.report.answers.network import sums_document, sums_table
 from optmap.report.merged import names_text
 from optmap.report.tables import grid, pairs, sizes
@@ -41,27 +41,66 @@ def fused_table(found: FusedNetwork) -> str:
     parts = [sums_table(found.sums), chains if rows else "no chain of two products was solved"]
     if rows:
         parts.append(pairs(line for each in found.chains for line in _statements(found, each)))
-    parts.append(_sums(found))
-    if found.left:
-        reasons = [(names_text(_names(found, each.products)), each.reason) for each in found.left]
-        parts.append(grid(("first of no solved chain", "reason"), "<<", reasons))
-    return "\n\n".join([*parts, "\n".join(f"note: {note}" for note in _notes(found))])
+    parts += [_sums(found), _left([found]), "\n".join(f"note: {note}" for note in _notes(found))]
+    return "\n\n".join(part for part in parts if part)
 
 
 def fused_document(found: FusedNetwork) -> dict[str, object]:
     """The document of the layers one by one, with the chains."""
+    return {**sums_document(found.sums), "fusion": _fusion(found)}
+
+
+def curve_table(curve: FusedCurve) -> str:
+    """What fusion saves capacity by capacity, and which chains pay where."""
+    rows = [
+        (
+            size_text(found.capacity_bytes),
+            f"{found.apart_words:,}",
+            f"{found.fused_words:,}",
+            f"{found.floor_words:,}",
+            percent(found.apart_words - found.fused_words, found.apart_words),
+            f"{sum(len(each.fused) for each in found.chains)}",
+        )
+        for found in curve.samples
+    ]
+    header = ("capacity", "layer by layer (words)", "fused (words)", "floor (words)", "saved", "chains fused")
+    saved: dict[str, list[str]] = {}
+    for found in curve.samples:
+        for each in found.chains:
+            paying = saved.setdefault(_title(found, each), [])
+            if each.saved_words:
+                paying.append(f"{size_text(found.capacity_bytes)}: {percent(each.saved_words, each.apart_words)}")
+    last = curve.samples[-1]
+    parts = [
+        f"{last.linked.name} with chains of two products fused\n" + grid(header, ">>>>>>", rows),
+        pairs([(title, "; ".join(paying) or "does not pay") for title, paying in saved.items()]),
+        _left(curve.samples),
+        "\n".join(f"note: {note}" for note in _notes(last)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def curve_document(curve: FusedCurve) -> dict[str, object]:
+    """The same as a JSON document."""
     return {
-        **sums_document(found.sums),
-        "fusion": {
-            "apart_words": found.apart_words,
-            "fused_words": found.fused_words,
-            "saved_words": found.apart_words - found.fused_words,
-            "floor_words": found.floor_words,
-            "chains": [_chain_document(found, each) for each in found.chains],
-            "remaining": {name: count for name, count in found.remaining.items() if count},
-            "left": [{"names": _names(found, each.products), "reason": each.reason} for each in found.left],
-            "notes": _notes(found),
-        },
+        "schema": "optmap.fused-curve/1",
+        "network": curve.samples[-1].linked.name,
+        "curve": [{"capacity_bytes": each.capacity_bytes, **_fusion(each)} for each in curve.samples],
+        "left_out": list(curve.left_out),
+        "limited": curve.limited,
+    }
+
+
+def _fusion(found: FusedNetwork) -> dict[str, object]:
+    return {
+        "apart_words": found.apart_words,
+        "fused_words": found.fused_words,
+        "saved_words": found.apart_words - found.fused_words,
+        "floor_words": found.floor_words,
+        "chains": [_chain_document(found, each) for each in found.chains],
+        "remaining": {name: count for name, count in found.remaining.items() if count},
+        "left": [{"names": _names(found, each.products), "reason": each.reason} for each in found.left],
+        "notes": _notes(found),
     }
 
 
@@ -127,6 +166,16 @@ def _sums(found: FusedNetwork) -> str:
             ),
         ]
     )
+
+
+def _left(samples: Sequence[FusedNetwork]) -> str:
+    """What was left for any memory, once per reason."""
+    reasons: dict[str, list[str]] = {}
+    for found in samples:
+        for each in found.left:
+            reasons.setdefault(each.reason, _names(found, each.products))
+    rows = [(names_text(names), reason) for reason, names in reasons.items()]
+    return grid(("first of no solved chain", "reason"), "<<", rows) if rows else ""
 
 
 def _notes(found: FusedNetwork) -> list[str]:

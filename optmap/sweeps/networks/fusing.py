@@ -2,39 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from optmap.answers.over_capacity.fused import FusedChain, FusedNetwork, LeftProducts, shares_apart
-from optmap.answers.over_capacity.network_sums import NetworkSums
+from optmap.answers.over_capacity.fused import FusedChain, FusedCurve, FusedNetwork, LeftProducts, shares_apart
 from optmap.answers.over_capacity.networks import NetworkView
 from optmap.api import solve
 from optmap.base.clock import stopping
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.base.values import TimeInput
-from optmap.machines.machine import Machine
+from optmap.files.network import Network
+from optmap.machines.machine import Machine, two_level
 from optmap.onnx_import import LayerChain, LinkedModel
+from optmap.sweeps.networks.solving import solve_network
+from optmap.workloads.amounts import Capacity
 
 INTERRUPTED = "somebody asked to stop before it was solved"
 
 
-def fuse(
+def fused_curve(
     linked: LinkedModel,
-    sums: NetworkSums[NetworkView],
+    sizes: Sequence[Capacity],
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    **options: Any,
+) -> FusedCurve:
+    """What fusion saves in one memory after another.
+
+    Args:
+        linked: the model with its chains.
+        sizes: capacities of the memory.
+        progress: called with a text and the share that is done.
+        **options: as for `fused_network`.
+    """
+    samples: list[FusedNetwork] = []
+    for number, size in enumerate(sizes):
+        if samples and stopping():
+            break
+        tell = None if progress is None else partial(_tell, progress, number, len(sizes))
+        samples.append(fused_network(linked, two_level(size), progress=tell, **options))
+    return FusedCurve(samples=tuple(samples))
+
+
+def _tell(progress: Callable[[str, float], None], number: int, count: int, text: str, share: float) -> None:
+    """What is done of one of several parts, as a share of all."""
+    progress(text, (number + share) / count)
+
+
+def fused_network(
+    linked: LinkedModel,
     machine: Machine,
     *,
     time_limit: TimeInput = 60.0,
     progress: Callable[[str, float], None] | None = None,
+    **options: Any,
 ) -> FusedNetwork:
-    """Solve every chain of a model and choose which of them are fused.
+    """Solve the layers of a model one by one and its chains, and choose which chains are fused.
 
     Args:
         linked: the model with its chains.
-        sums: its layers, each solved by itself on the same machine.
         machine: of one level.
-        time_limit: seconds per chain.
+        time_limit: seconds per layer or chain.
         progress: called with a text and the share that is done.
+        **options: of the layers, as for `solve_network`.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if a layer does not fit.
+        LimitError: if a layer has no mapping when its time is over.
     """
+    layers = Network(name=linked.name, layers=linked.model.workloads)
+    sums = solve_network(layers, machine, time_limit=time_limit, progress=progress, **options)
     left: dict[str, list[int]] = {}
     for each in linked.unlinked:
         left.setdefault(each.reason, []).append(each.product)
