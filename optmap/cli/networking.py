@@ -29,6 +29,7 @@ Examples:
   optmap network resnet18 --curve --memory 64KiB:16MiB --plot figures
   optmap network resnet18 --curve --machine balanced --level L2 --memory 16KiB:256KiB --points 5
   optmap network bert.onnx --fuse --memory 1MiB --dim batch=1
+  optmap network bert.onnx --fuse --curve --memory 64KiB:16MiB --points 5 --plot figures
 
 With --curve the network is solved at several capacities of one level: the proved floor and what the mappings
 move, the regime that limits each layer (see closed-form), and the knee: the least capacity where the network
@@ -36,9 +37,9 @@ moves at most 5 % more than with unbounded memory, beside the largest for which 
 
 With --fuse the network is an ONNX file, and chains are found in its graph: a product whose result one other product
 reads, with nothing between them but what is done in place (masks, scales, activations, softmax; reshapes and
-transposes). Every chain is solved for the memory of --memory: what its layers move one after another, what both move
-fused, and the floor of the chain. Chains that share a product exclude each other; those that save most are fused. All
-other products are listed with the reason.
+transposes). Every chain is solved for the memory of --memory, or for several with --curve: what its layers move one
+after another, what both move fused, and the floor of the chain. Chains that share a product exclude each other; those
+that save most are fused. All other products are listed with the reason.
 
 On an accelerator every different layer is mapped once for the objective, and energy and cycles are
 added up; the network's EDP is its energy times its cycles.

@@ -17,7 +17,7 @@ from optmap.onnx_import.graph import IndexDigit
 from optmap.onnx_import.model import ImportedModel, model_of, read_products
 from optmap.onnx_import.operators import Made
 from optmap.onnx_import.origins import are_apart
-from optmap.onnx_import.passages import Flow, Passage, passage
+from optmap.onnx_import.passages import TensorPassage, ValueFlow, passage
 from optmap.onnx_import.products import IndexPart, parts_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Workload, bytes_of
@@ -81,12 +81,12 @@ def import_chains(path: str | Path, dims: Mapping[str, int] | None = None) -> Li
     """
     nodes = read_products(Path(path), dims or {})
     model = model_of(Path(path), nodes)
-    flow = Flow([node for node, _ in nodes])
+    flow = ValueFlow([node for node, _ in nodes])
     made = {number: own for number, (_, own) in enumerate(nodes) if own is not None}
     places = {number: place for place, number in enumerate(made)}
     titles = {replace(each, name="", count=1): each.title for each in model.workloads}
     layers = {number: titles[replace(own.workload, name="")] for number, own in made.items()}
-    found: dict[tuple[Workload, str, str], list[tuple[int, Passage]]] = {}
+    found: dict[tuple[Workload, str, str], list[tuple[int, TensorPassage]]] = {}
     unlinked: list[Unlinked] = []
     for number in made:
         way = passage(flow, flow.nodes[number].outputs[0], made)
@@ -112,7 +112,7 @@ def import_chains(path: str | Path, dims: Mapping[str, int] | None = None) -> Li
     )
 
 
-def _chain(flow: Flow, made: Mapping[int, Made], number: int, way: Passage) -> Workload | str:
+def _chain(flow: ValueFlow, made: Mapping[int, Made], number: int, way: TensorPassage) -> Workload | str:
     """Two products as one workload, or in words why they are none."""
     nodes, (first, second) = (flow.nodes[number], flow.nodes[way.reader]), (made[number], made[way.reader])
     for node, own, who in zip(nodes, (first, second), ("it", "what reads it"), strict=True):

@@ -30,7 +30,7 @@ OUTPUT = "its result is an output of the model, which is stored in any case"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class TensorPassage:
     """The way of a tensor to the one product that reads it."""
 
     reader: int
@@ -45,7 +45,7 @@ class Passage:
     """Digits over which a softmax goes."""
 
 
-class Flow:
+class ValueFlow:
     """The nodes of a graph, with who reads what."""
 
     def __init__(self, nodes: Sequence[OperatorNode]) -> None:
@@ -65,7 +65,7 @@ class Flow:
         return self._readers.get(name, ())
 
 
-def passage(flow: Flow, start: GraphTensor, products: Collection[int]) -> Passage | str:
+def passage(flow: ValueFlow, start: GraphTensor, products: Collection[int]) -> TensorPassage | str:
     """The way of a tensor to the one product that reads it, or in words why there is none.
 
     Args:
@@ -75,7 +75,7 @@ def passage(flow: Flow, start: GraphTensor, products: Collection[int]) -> Passag
     """
     if start.result:
         return OUTPUT
-    known, found = {start.name: _strided(start)}, list[Passage]()
+    known, found = {start.name: _strided(start)}, list[TensorPassage]()
     passed, normalised, done = list[str](), list[IndexDigit](), -1
     waiting = list(flow.readers(start.name))
     heapify(waiting)
@@ -87,7 +87,9 @@ def passage(flow: Flow, start: GraphTensor, products: Collection[int]) -> Passag
         if number in products:
             places = [(place, value) for place, value in enumerate(node.inputs) if value and value.name in known]
             found += [
-                Passage(reader=number, place=place, value=value, passed=tuple(passed), normalised=tuple(normalised))
+                TensorPassage(
+                    reader=number, place=place, value=value, passed=tuple(passed), normalised=tuple(normalised)
+                )
                 for place, value in places
             ]
             continue
@@ -133,7 +135,7 @@ def _with_axes(node: OperatorNode, known: Mapping[str, Axes]) -> OperatorNode:
     return replace(node, inputs=tuple(inputs))
 
 
-def _through(flow: Flow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes | str:
+def _through(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes | str:
     """The digits of what a node makes of followed tensors, or why it is not looked through."""
     operands = present(node.inputs)
     elementwise = REASONS.get(node.operator) == ELEMENTWISE and node.operator != WHOLE
@@ -145,7 +147,7 @@ def _through(flow: Flow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes 
     return f"its result goes through {node.operator}, which is not looked through"
 
 
-def _combined(flow: Flow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes | str:
+def _combined(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes | str:
     """The digits of functions of a tensor's elements, each of which is used for one."""
     out = known_sizes(node.outputs[0])
     if out is None:

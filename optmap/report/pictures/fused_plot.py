@@ -6,7 +6,7 @@ from typing import Any
 
 from optmap.answers.over_capacity.fused import FusedCurve
 from optmap.report.pictures.axes import capacity_axis, count_axis, new_axes, styled, words_label
-from optmap.report.pictures.plots import BOUND_COLOR
+from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
 
 
 def plot_fused_curve(curve: FusedCurve, axes: Any = None) -> Any:
@@ -25,8 +25,12 @@ def plot_fused_curve(curve: FusedCurve, axes: Any = None) -> Any:
     sizes = [each.capacity_bytes for each in curve.samples]
     with styled():
         axes = new_axes() if axes is None else axes
-        axes.plot(sizes, [each.apart_words for each in curve.samples], marker="o", label="layer by layer")
-        axes.plot(sizes, [each.fused_words for each in curve.samples], marker="s", label="chains fused")
+        axes.plot(
+            sizes, [each.apart_words for each in curve.samples], color=PALETTE[0], marker="o", label="layer by layer"
+        )
+        axes.plot(
+            sizes, [each.fused_words for each in curve.samples], color=PALETTE[2], marker="s", label="chains fused"
+        )
         floors = [each.floor_words for each in curve.samples]
         axes.plot(
             sizes, floors, color=BOUND_COLOR, ls="--", marker="x", label="floor of each chain and layer by itself"
