@@ -19,6 +19,7 @@ from optmap.files.inputs import (
     text_of,
 )
 from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.questions.options import TileRule
 from optmap.search.options import (
     CountingOption,
     MethodOption,
@@ -143,8 +144,9 @@ def _fused_network(
 ) -> FusedNetwork | FusedCurve:
     file = Path(text_of(name, "network", "an ONNX file"))
     refused = [f"--{each}" for each in ("machine", "level", "objective", "counting") if options.pop(each) is not None]
+    refused += ["--tiles"] if options["tiles"] != TileRule.ANY else []
     if refused:
-        raise InputError(f"--fuse counts words of one memory: leave out {' and '.join(refused)}")
+        raise InputError(f"--fuse counts words of one memory, with any tiles: leave out {' and '.join(refused)}")
     if semantics not in (None, Semantics.ASSIGN):
         raise InputError("outputs of an ONNX file start empty: use --semantics assign with --fuse, or leave it out")
     if memory is None:

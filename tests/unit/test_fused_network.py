@@ -11,6 +11,7 @@ import pytest
 from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto
 from onnx_blocks import Graph, bert, mobilenet
 from onnx_models import tensor
 from typer.testing import CliRunner
@@ -151,6 +152,24 @@ def test_the_document_adds_one_key(encoder: Path) -> None:
     assert again.exact == attention["fused_words"]
 
 
+def test_words_are_as_large_as_those_of_the_network(tmp_path: Path) -> None:
+    """A chain of 4-byte elements beside a layer of 2-byte ones, whose words the sums have."""
+    graph = Graph()
+    graph.linear(graph.linear("x", "one", 4, 32, bias=False), "two", 32, 4, bias=False)
+    graph.add("MatMul", "half", "half_weights", name="halves")
+    half = tensor("half_weights", (8, 8), TensorProto.FLOAT16), tensor("half", (8, 8), TensorProto.FLOAT16)
+    made = graph.finished(tensor("x", (32, 4)), *half, outputs=[node.output[0] for node in graph.nodes[1:]])
+    onnx.save(made, str(tmp_path / "net.onnx"))
+    found = fused(tmp_path / "net.onnx", "1KiB")
+    (one,) = found.chains
+    answer = optmap.solve(one.chain.workload, memory="1KiB")
+    assert found.sums.view.total.word_bits == 16
+    assert answer.workload.word_bits == 32
+    assert one.fused_words == 2 * answer.exact
+    layers = {each.title: each for each in found.linked.model.workloads}
+    assert one.apart_words == 2 * sum(optmap.solve(layers[name], memory="1KiB").exact for name in ("one", "two"))
+
+
 def test_a_curve_is_one_network_after_another(encoder: Path, found: FusedNetwork, tmp_path: Path) -> None:
     command = ("network", encoder, "--fuse", "--curve", "--memory", "400B:4KiB", "--points", "2", "--jobs", "1")
     ran = run(*command, "--json", "--plot", tmp_path)
@@ -190,9 +209,10 @@ def test_dynamic_dims_are_given(tmp_path: Path) -> None:
         ({"fuse": True}, "add --memory, such as --memory 1MiB"),
         (
             {"fuse": True, "memory": MEMORY, "machine": "simba"},
-            "--fuse counts words of one memory: leave out --machine",
+            "one memory, with any tiles: leave out --machine",
         ),
         ({"fuse": True, "memory": MEMORY, "objective": "loads"}, "leave out --objective"),
+        ({"fuse": True, "memory": MEMORY, "tiles": "divisors"}, "leave out --tiles"),
         ({"fuse": True, "memory": MEMORY, "semantics": "accumulate"}, "use --semantics assign"),
         ({"dims": {"batch": 1}}, "--dim is for the ONNX file of --fuse"),
     ],
