@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
-from optmap.onnx_import.graph import IndexDigit
+from optmap.base.texts import several
+from optmap.onnx_import.graph import IndexDigit, OperatorNode
 from optmap.onnx_import.model import ImportedModel, model_of, read_products
 from optmap.onnx_import.operators import Made
 from optmap.onnx_import.origins import are_apart
@@ -115,17 +116,9 @@ def import_chains(path: str | Path, dims: Mapping[str, int] | None = None) -> Li
 def _chain(flow: ValueFlow, made: Mapping[int, Made], number: int, way: TensorPassage) -> Workload | str:
     """Two products as one workload, or in words why they are none."""
     nodes, (first, second) = (flow.nodes[number], flow.nodes[way.reader]), (made[number], made[way.reader])
-    for node, own, who in zip(nodes, (first, second), ("it", "what reads it"), strict=True):
-        if not own.terms:
-            return (
-                f"{who} is a {node.operator} with windows, strides or groups; chains are of products of whole tensors"
-            )
-        if len(own.terms) != 2:
-            return f"{who} is a {node.operator} of {len(own.terms)} tensors; chains are of products of two"
-    if way.place > 1:
-        return f"{nodes[1].operator} adds it, and does not multiply by it"
-    if nodes[0].outputs[0].bits != way.value.bits:
-        return "its elements have another size where they are read"
+    problem = _problem(nodes, (first, second), way)
+    if problem:
+        return problem
     terms = [replace(t, value=way.value) if place == way.place else t for place, t in enumerate(second.terms)]
     a, b, d = (*(term.value for term in first.terms), terms[1 - way.place].value)
     if not all(are_apart(flow.makers, one, other) for one, other in combinations((a, b, d), 2)):
@@ -138,18 +131,40 @@ def _chain(flow: ValueFlow, made: Mapping[int, Made], number: int, way: TensorPa
         return "not all of its elements are read, or not in an order that is followed"
     if way.normalised and not _is_online(shared, way.normalised):
         return "a softmax goes over other dims than the second product sums over, so that it has to be complete first"
-    extents: dict[str, int] = {}
+    extents = _extents(shared, makes, reads)
+    if not extents:
+        return "each of both products is a single operation"
+    bits = dict(zip(TENSORS, (a.bits, b.bits, way.value.bits, d.bits, nodes[1].outputs[0].bits), strict=True))
+    return _workload(extents, bits)
+
+
+def _problem(nodes: Sequence[OperatorNode], made: Sequence[Made], way: TensorPassage) -> str:
+    """Why two nodes are not two products of two whole tensors; nothing if they are."""
+    for node, own, who in zip(nodes, made, ("it", "what reads it"), strict=True):
+        if not own.terms:
+            return (
+                f"{who} is a {node.operator} with windows, strides or groups; chains are of products of whole tensors"
+            )
+        if len(own.terms) != 2:
+            return f"{who} is a product of {several(len(own.terms), 'tensor')}; chains are of products of two"
+    if way.place > 1:
+        return f"{nodes[1].operator} adds it, and does not multiply by it"
+    if nodes[0].outputs[0].bits != way.value.bits:
+        return "its elements have another size where they are read"
+    return ""
+
+
+def _extents(shared: Sequence[DigitRange], makes: Sequence[IndexPart], reads: Sequence[IndexPart]) -> dict[str, int]:
+    """Extents of all dims but those of 1, by the tensors that have them."""
+    found: dict[str, int] = {}
     for tensors, extent in [
         *((each.tensors, each.high // each.low) for each in reversed(shared)),
         *((_named("AB", part.reads), part.extent) for part in makes if not part.reads[2]),
         *((_named("D C", part.reads), part.extent) for part in reads if not part.reads[1]),
     ]:
         if extent > 1:
-            extents[tensors] = extents.get(tensors, 1) * extent
-    if not extents:
-        return "each of both products is a single operation"
-    bits = dict(zip(TENSORS, (a.bits, b.bits, way.value.bits, d.bits, nodes[1].outputs[0].bits), strict=True))
-    return _workload(extents, bits)
+            found[tensors] = found.get(tensors, 1) * extent
+    return found
 
 
 @dataclass(frozen=True, slots=True)

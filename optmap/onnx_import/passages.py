@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import heapify, heappop, heappush
 from math import prod
 
@@ -85,29 +86,18 @@ def passage(flow: ValueFlow, start: GraphTensor, products: Collection[int]) -> T
             continue
         done, node = number, _with_axes(flow.nodes[number], known)
         if number in products:
-            places = [(place, value) for place, value in enumerate(node.inputs) if value and value.name in known]
-            found += [
-                TensorPassage(
-                    reader=number, place=place, value=value, passed=tuple(passed), normalised=tuple(normalised)
-                )
-                for place, value in places
-            ]
+            way = partial(TensorPassage, reader=number, passed=tuple(passed), normalised=tuple(normalised))
+            read = ((place, value) for place, value in enumerate(node.inputs) if value and value.name in known)
+            found += [way(place=place, value=value) for place, value in read]
             continue
-        axes = _through(flow, node, known)
-        if "Softmax" in passed and node.operator not in (*RENAMES, *SCALES):
-            axes = f"{node.operator} follows a softmax, whose rows have to be complete before it"
+        axes = _through(flow, node, known, passed)
         if isinstance(axes, str):
             return axes
         if node.operator == "Softmax":
             normalised += _normalised(node, known)
-        out, *others = node.outputs
-        if any(flow.readers(value.name) for value in others):
-            return f"{node.operator} makes two tensors of it that are read"
-        if any(value.result for value in node.outputs):
-            return OUTPUT
-        known[out.name] = axes
+        known[node.outputs[0].name] = axes
         passed.append(node.operator)
-        for reader in flow.readers(out.name):
+        for reader in flow.readers(node.outputs[0].name):
             heappush(waiting, reader)
     if len(found) == 1:
         return found[0]
@@ -135,16 +125,21 @@ def _with_axes(node: OperatorNode, known: Mapping[str, Axes]) -> OperatorNode:
     return replace(node, inputs=tuple(inputs))
 
 
-def _through(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes | str:
+def _through(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes], passed: Sequence[str]) -> Axes | str:
     """The digits of what a node makes of followed tensors, or why it is not looked through."""
-    operands = present(node.inputs)
-    elementwise = REASONS.get(node.operator) == ELEMENTWISE and node.operator != WHOLE
-    inference = node.operator == "BatchNormalization" and not node.attributes.get("training_mode", 0)
-    if node.operator in RENAMES and operands[0].name in known:
-        return followed(node) or f"{node.operator} cuts its digits in a way that is not followed"
-    if not node.inner and (elementwise or inference or node.operator == "Softmax"):
-        return _combined(flow, node, known)
-    return f"its result goes through {node.operator}, which is not looked through"
+    operator = node.operator
+    if "Softmax" in passed and operator not in (*RENAMES, *SCALES):
+        return f"{operator} follows a softmax, whose rows have to be complete before it"
+    elementwise = REASONS.get(operator) == ELEMENTWISE and operator != WHOLE
+    inference = operator == "BatchNormalization" and not node.attributes.get("training_mode", 0)
+    found: Axes | str = f"its result goes through {operator}, which is not looked through"
+    if operator in RENAMES and present(node.inputs)[0].name in known:
+        found = followed(node) or f"{operator} cuts its digits in a way that is not followed"
+    elif not node.inner and (elementwise or inference or operator == "Softmax"):
+        found = _combined(flow, node, known)
+    if not isinstance(found, str) and any(flow.readers(value.name) for value in node.outputs[1:]):
+        return f"{operator} makes two tensors of it that are read"
+    return OUTPUT if not isinstance(found, str) and any(value.result for value in node.outputs) else found
 
 
 def _combined(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes | str:

@@ -221,7 +221,7 @@ NO_CHAINS: dict[str, tuple[list[onnx.NodeProto], str]] = {
     ),
     "three": (
         [node("Einsum", ["s", "v", "w"], ["y"], equation="ab,bc,cd->ad")],
-        "what reads it is a Einsum of 3 tensors; chains are of products of two",
+        "what reads it is a product of 3 tensors; chains are of products of two",
     ),
 }
 """What becomes of the product s of x and w, and why that makes no chain."""
