@@ -53,7 +53,7 @@ class GraphTensor:
     bits: int
     """Size of one element, in bits."""
     numbers: tuple[int, ...] | None = None
-    """Elements of a short constant of whole numbers; None for anything else."""
+    """Elements of a short constant of whole numbers, or of one that is a single one; None for anything else."""
     axes: tuple[Digits, ...] | None = None
     """Per axis the digits of its index, with those that repeat elements; None where every element is its own."""
     constant: bool = False
@@ -256,12 +256,13 @@ def _values(onnx: Any, graph: Any) -> dict[str, GraphTensor]:
 
 
 def _numbers(onnx: Any, constant: Any) -> tuple[int, ...] | None:
-    """The elements of a constant that may be a list of places; weights are not read."""
-    kinds = (constant.INT32, constant.INT64)
-    outside = constant.data_location == constant.EXTERNAL
-    if constant.data_type not in kinds or outside or prod(constant.dims) > MOST_NUMBERS:
+    """The elements of a constant that may be a list of places, or a fill value; weights are not read."""
+    places, fills = (constant.INT32, constant.INT64), (constant.FLOAT, constant.FLOAT16, constant.DOUBLE)
+    most = MOST_NUMBERS if constant.data_type in places else 1 if constant.data_type in fills else 0
+    if constant.data_location == constant.EXTERNAL or prod(constant.dims) > most:
         return None
-    return tuple(int(number) for number in onnx.numpy_helper.to_array(constant).reshape(-1))
+    numbers = onnx.numpy_helper.to_array(constant).reshape(-1).tolist()
+    return tuple(map(int, numbers)) if all(float(number).is_integer() for number in numbers) else None
 
 
 def _size(dim: Any) -> int | str:

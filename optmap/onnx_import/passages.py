@@ -25,7 +25,7 @@ SHAPES_ONLY = ("Shape", "Size")
 """Operators that read no element."""
 FLATTENED = 13
 """Operator set before which a softmax is over an axis and all behind it, and not over that axis alone."""
-SCALES = ("Cast", "Div", "Dropout", "Mul", "Neg")
+SCALES = ("Cast", "Div", "Dropout", "IsNaN", "Mul", "Neg")
 """Elementwise operators that may follow a softmax: they leave a factor of a whole row a factor."""
 OUTPUT = "its result is an output of the model, which is stored in any case"
 
@@ -128,7 +128,7 @@ def _with_axes(node: OperatorNode, known: Mapping[str, Axes]) -> OperatorNode:
 def _through(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes], passed: Sequence[str]) -> Axes | str:
     """The digits of what a node makes of followed tensors, or why it is not looked through."""
     operator = node.operator
-    if "Softmax" in passed and operator not in (*RENAMES, *SCALES):
+    if "Softmax" in passed and operator not in (*RENAMES, *SCALES) and not _fills_with_zero(node, known):
         return f"{operator} follows a softmax, whose rows have to be complete before it"
     elementwise = REASONS.get(operator) == ELEMENTWISE and operator != WHOLE
     inference = operator == "BatchNormalization" and not node.attributes.get("training_mode", 0)
@@ -140,6 +140,12 @@ def _through(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes], pas
     if not isinstance(found, str) and any(flow.readers(value.name) for value in node.outputs[1:]):
         return f"{operator} makes two tensors of it that are read"
     return OUTPUT if not isinstance(found, str) and any(value.result for value in node.outputs) else found
+
+
+def _fills_with_zero(node: OperatorNode, known: Mapping[str, Axes]) -> bool:
+    """Whether a node replaces some elements of a followed tensor by 0, as after a softmax over nothing but masks."""
+    values = present(node.inputs)[1:]
+    return node.operator == "Where" and all(value.name in known or value.numbers == (0,) for value in values)
 
 
 def _combined(flow: ValueFlow, node: OperatorNode, known: Mapping[str, Axes]) -> Axes | str:

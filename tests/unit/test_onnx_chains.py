@@ -268,6 +268,20 @@ def test_a_body_that_reads_it_is_a_reader(tmp_path: Path) -> None:
     assert reasons(linked(made, tmp_path))["first"] == "its result goes through If, which is not looked through"
 
 
+@pytest.mark.parametrize(("fill", "found"), [(0.0, True), (1.0, False), (0.5, False)])
+def test_rows_without_a_number_may_be_zero(fill: float, found: bool, tmp_path: Path) -> None:
+    nodes = [
+        node("MatMul", ["x", "w"], ["s"], name="first"),
+        node("Softmax", ["s"], ["p"], axis=-1),
+        node("IsNaN", ["p"], ["none"]),
+        node("Where", ["none", "fill", "p"], ["q"]),
+        node("MatMul", ["q", "v"], ["y"]),
+    ]
+    made = small(nodes)
+    made.graph.initializer.append(helper.make_tensor("fill", TensorProto.FLOAT, (), [fill]))
+    assert bool(linked(made, tmp_path).chains) is found
+
+
 @pytest.mark.parametrize(("opset", "axis", "found"), [(17, None, True), (12, None, False), (12, -1, True)])
 def test_older_softmaxes_go_over_all_axes_behind(opset: int, axis: int | None, found: bool, tmp_path: Path) -> None:
     attributes = {} if axis is None else {"axis": axis}
