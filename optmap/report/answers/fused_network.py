@@ -162,7 +162,7 @@ def _sums(found: FusedNetwork) -> str:
             ("fused", f"{found.fused_words:,} words with {several(fused, 'chain')} fused: {saved} saved"),
             (
                 "floor",
-                f"{found.floor_words:,} words: of these chains and layers, each by itself, no mappings save over {most}",
+                f"{found.floor_words:,} words: these chains and layers, each by itself, cannot save over {most}",
             ),
         ]
     )
