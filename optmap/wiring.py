@@ -201,6 +201,25 @@ def _network() -> Presentation:
     return Presentation(table=entries.network_listing, document=entries.network_layers_document)
 
 
+@PRESENTATIONS.add("fused-curve")
+def _fused_curve() -> Presentation:
+    from optmap.report.answers import fused_network
+    from optmap.report.pictures.fused_plot import plot_fused_curve
+
+    return Presentation(table=fused_network.curve_table, document=fused_network.curve_document, plot=plot_fused_curve)
+
+
+@PRESENTATIONS.add("fused-network")
+def _fused_network() -> Presentation:
+    from optmap.report.answers import fused_network
+    from optmap.report.pictures.sweep_plots import plot_network
+
+    def plot(found: Any, axes: Any) -> Any:
+        return plot_network(found.sums.view, axes=axes)
+
+    return Presentation(table=fused_network.fused_table, document=fused_network.fused_document, plot=plot)
+
+
 @PRESENTATIONS.add("network-curve")
 def _network_curve() -> Presentation:
     from optmap.sweeps.networks import network_curve_report

@@ -11,9 +11,9 @@ from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, output_option, path_of
+from optmap.files.inputs import sizes_of
 from optmap.files.kinds import expected
 from optmap.files.library import SUFFIXES
-from optmap.workloads.parser import parse_extents
 
 IMPORT_HELP = """Read the workloads of an ONNX model with their counts, or files of Timeloop.
 
@@ -78,7 +78,7 @@ def import_command(
         raise InputError(f"one ONNX file at a time: {', '.join(str(path) for path in files)} are {len(files)}")
     else:
         with expected(files[0], "an ONNX model, or YAML files of Timeloop,", "onnx"):
-            _import_onnx(files[0], output, _sizes(dims or ()), as_json=as_json)
+            _import_onnx(files[0], output, sizes_of(dims or ()), as_json=as_json)
 
 
 def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_json: bool) -> None:
@@ -103,16 +103,3 @@ def _import_timeloop(files: list[Path], output: Path | None, *, as_json: bool) -
     if output is not None:
         write_folder(output, model_files(found))
     say_answer(found, as_json=as_json)
-
-
-def _sizes(texts: list[str] | tuple[()]) -> dict[str, int]:
-    """`batch=1` and `tokens[1]=128` as sizes by key; names of dims may hold any character but `=`."""
-    found: dict[str, int] = {}
-    for text in texts:
-        key, mark, size = text.rpartition("=")
-        if not mark or not key.strip():
-            raise InputError(f"--dim {text!r}: write NAME=SIZE, such as --dim batch=1")
-        if key.strip() in found:
-            raise InputError(f"--dim {key.strip()} is given twice; keep one")
-        found[key.strip()] = parse_extents(f"x={size}")["x"]
-    return found

@@ -28,10 +28,18 @@ Examples:
   optmap network resnet50 --machine eyeriss --objective edp
   optmap network resnet18 --curve --memory 64KiB:16MiB --plot figures
   optmap network resnet18 --curve --machine balanced --level L2 --memory 16KiB:256KiB --points 5
+  optmap network bert.onnx --fuse --memory 1MiB --dim batch=1
+  optmap network bert.onnx --fuse --curve --memory 64KiB:16MiB --points 5 --plot figures
 
 With --curve the network is solved at several capacities of one level: the proved floor and what the mappings
 move, the regime that limits each layer (see closed-form), and the knee: the least capacity where the network
 moves at most 5 % more than with unbounded memory, beside the largest for which that is proved impossible.
+
+With --fuse the network is an ONNX file, and chains are found in its graph: a product whose result one other product
+reads, with nothing between them but what is done in place (masks, scales, activations, softmax; reshapes and
+transposes). Every chain is solved for the memory of --memory, or for several with --curve: what its layers move one
+after another, what both move fused, and the floor of the chain. Chains that share a product exclude each other; those
+that save most are fused. All other products are listed with the reason.
 
 On an accelerator every different layer is mapped once for the objective, and energy and cycles are
 added up; the network's EDP is its energy times its cycles.
@@ -57,7 +65,7 @@ def network(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="A library network or a workload file with counts; lists the networks if left out.",
+            help="A library network or a workload file with counts; with --fuse an ONNX file. All if left out.",
             show_default=False,
         ),
     ] = None,
@@ -67,13 +75,14 @@ def network(
 ) -> int:
     """Print the layers of a network, or what they move on a machine."""
     if name is None:
-        refuse_unused(
-            "needs a network, such as optmap network resnet18 --machine i7-9700k", *OF_LAYERS, "plot", "memory"
-        )
+        why = "needs a network, such as optmap network resnet18 --machine i7-9700k"
+        refuse_unused(why, *OF_LAYERS, "plot", "memory", "fuse", "dims")
         _list(as_json)
         return 0
     if options["machine"] is None and options["memory"] is None:
         refuse_unused("is for layers that are solved; add --machine or --memory, or", *OF_LAYERS)
+    if not options["fuse"]:
+        refuse_unused("is for the ONNX file of --fuse; add it, or", "dims")
     if not options["curve"]:
         refuse_unused("is for --curve, which goes over capacities; add it, or", "points")
     prepare_pictures(plot)

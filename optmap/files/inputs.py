@@ -95,6 +95,25 @@ def _read(
     return found if wanted is None else found.with_semantics(wanted)
 
 
+def sizes_of(dims: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
+    """Sizes of dynamic dims by name: a mapping, or texts such as `batch=1` and `tokens[1]=128`.
+
+    Raises:
+        InputError: for a text of another form, or a name that is there twice. Names may hold any character but `=`.
+    """
+    if isinstance(dims, Mapping):
+        return dict(dims)
+    found: dict[str, int] = {}
+    for text in dims:
+        key, mark, size = text.rpartition("=")
+        if not mark or not key.strip():
+            raise InputError(f"--dim {text!r}: write NAME=SIZE, such as --dim batch=1")
+        if key.strip() in found:
+            raise InputError(f"--dim {key.strip()} is given twice; keep one")
+        found[key.strip()] = parse_extents(f"x={size}")["x"]
+    return found
+
+
 def products_of(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
     """Workloads each of which is one statement that adds up a product of tensors: asked before work on any begins.
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 from optmap.base.errors import InputError
 from optmap.onnx_import.graph import GraphTensor, OperatorNode, present, sizes
-from optmap.onnx_import.operators import Made
-from optmap.onnx_import.products import ProductTerm, sum_of_products
+from optmap.onnx_import.operators import Made, ProductTerm
+from optmap.onnx_import.products import sum_of_products
 
 ELLIPSIS = "..."
 

@@ -31,6 +31,12 @@ class IndexDigit:
     """Values that it takes, 2 or more."""
     repeated: bool
     """Whether the element is the same for all of them."""
+    stride: int = 0
+    """Elements of the tensor that it is followed from between two values; 0 where it is followed from none."""
+
+    def precedes(self, faster: IndexDigit) -> bool:
+        """Whether both are one digit, with another behind it."""
+        return self.repeated == faster.repeated and self.stride == faster.stride * faster.extent
 
 
 Digits = tuple[IndexDigit, ...]
@@ -47,9 +53,13 @@ class GraphTensor:
     bits: int
     """Size of one element, in bits."""
     numbers: tuple[int, ...] | None = None
-    """Elements of a short constant of whole numbers; None for anything else."""
+    """Elements of a short constant of whole numbers, or of one that is a single one; None for anything else."""
     axes: tuple[Digits, ...] | None = None
     """Per axis the digits of its index, with those that repeat elements; None where every element is its own."""
+    constant: bool = False
+    """Whether the file has its elements."""
+    result: bool = False
+    """Whether it is an output of the graph."""
 
     @property
     def elements(self) -> int | None:
@@ -72,6 +82,8 @@ class OperatorNode:
     attributes: Mapping[str, Attribute]
     inner: tuple[OperatorNode, ...] = ()
     """Nodes of the bodies of a control-flow operator."""
+    version: int = 0
+    """Of the operator set that it is from."""
 
     @property
     def label(self) -> str:
@@ -105,7 +117,8 @@ def read_graph(path: Path, dims: Mapping[str, int]) -> tuple[OperatorNode, ...]:
         _check_consistency(onnx, model)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         raise InputError(f"{path}: shapes cannot be inferred: {' '.join(str(error).split())}") from error
-    return _nodes(onnx, model.graph, {})
+    versions = {"" if opset.domain in STANDARD else opset.domain: opset.version for opset in model.opset_import}
+    return _nodes(onnx, model.graph, {}, versions)
 
 
 def _onnx() -> Any:
@@ -208,9 +221,11 @@ def _check_consistency(onnx: Any, model: Any) -> None:
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
 
 
-def _nodes(onnx: Any, graph: Any, outer: Mapping[str, GraphTensor]) -> tuple[OperatorNode, ...]:
+def _nodes(
+    onnx: Any, graph: Any, outer: Mapping[str, GraphTensor], versions: Mapping[str, int]
+) -> tuple[OperatorNode, ...]:
     values = {**outer, **_values(onnx, graph)}
-    return tuple(_node(onnx, node, values) for node in graph.node)
+    return tuple(_node(onnx, node, values, versions) for node in graph.node)
 
 
 def _values(onnx: Any, graph: Any) -> dict[str, GraphTensor]:
@@ -221,25 +236,33 @@ def _values(onnx: Any, graph: Any) -> dict[str, GraphTensor]:
             shape = tuple(_size(dim) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
             found[info.name] = GraphTensor(name=info.name, shape=shape, bits=_element_bits(onnx, tensor.elem_type))
     for weight in graph.initializer:
-        bits = _element_bits(onnx, weight.data_type)
-        numbers = _numbers(onnx, weight)
-        found[weight.name] = GraphTensor(name=weight.name, shape=tuple(weight.dims), bits=bits, numbers=numbers)
+        found[weight.name] = GraphTensor(
+            name=weight.name,
+            shape=tuple(weight.dims),
+            bits=_element_bits(onnx, weight.data_type),
+            numbers=_numbers(onnx, weight),
+            constant=True,
+        )
     for node in graph.node:
         if node.op_type == "Constant" and node.domain in STANDARD and node.output[0] in found:
             read = {attribute.name: attribute for attribute in node.attribute}
             numbers = _numbers(onnx, read["value"].t) if "value" in read else None
             numbers = tuple(read["value_ints"].ints) if "value_ints" in read else numbers
             found[node.output[0]] = replace(found[node.output[0]], numbers=numbers)
+    for info in graph.output:
+        if info.name in found:
+            found[info.name] = replace(found[info.name], result=True)
     return found
 
 
 def _numbers(onnx: Any, constant: Any) -> tuple[int, ...] | None:
-    """The elements of a constant that may be a list of places; weights are not read."""
-    kinds = (constant.INT32, constant.INT64)
-    outside = constant.data_location == constant.EXTERNAL
-    if constant.data_type not in kinds or outside or prod(constant.dims) > MOST_NUMBERS:
+    """The elements of a constant that may be a list of places, or a fill value; weights are not read."""
+    places, fills = (constant.INT32, constant.INT64), (constant.FLOAT, constant.FLOAT16, constant.DOUBLE)
+    most = MOST_NUMBERS if constant.data_type in places else 1 if constant.data_type in fills else 0
+    if constant.data_location == constant.EXTERNAL or prod(constant.dims) > most:
         return None
-    return tuple(int(number) for number in onnx.numpy_helper.to_array(constant).reshape(-1))
+    numbers = onnx.numpy_helper.to_array(constant).reshape(-1).tolist()
+    return tuple(map(int, numbers)) if all(float(number).is_integer() for number in numbers) else None
 
 
 def _size(dim: Any) -> int | str:
@@ -253,7 +276,7 @@ def _element_bits(onnx: Any, kind: int) -> int:
     return wide.get(name) or (int(digits[0]) if digits else 32)
 
 
-def _node(onnx: Any, node: Any, values: Mapping[str, GraphTensor]) -> OperatorNode:
+def _node(onnx: Any, node: Any, values: Mapping[str, GraphTensor], versions: Mapping[str, int]) -> OperatorNode:
     standard = node.domain in STANDARD
     bodies = [attribute.g for attribute in node.attribute if attribute.type == attribute.GRAPH]
     bodies += [body for attribute in node.attribute for body in attribute.graphs]
@@ -264,7 +287,8 @@ def _node(onnx: Any, node: Any, values: Mapping[str, GraphTensor]) -> OperatorNo
         inputs=tuple(_value(values, name) if name else None for name in node.input),
         outputs=outputs,
         attributes=dict(_attribute(onnx, attribute) for attribute in node.attribute),
-        inner=tuple(inner for body in bodies for inner in _nodes(onnx, body, values)),
+        inner=tuple(inner for body in bodies for inner in _nodes(onnx, body, values, versions)),
+        version=versions.get("" if standard else node.domain, 0),
     )
 
 

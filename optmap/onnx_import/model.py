@@ -63,11 +63,23 @@ def import_model(path: str | Path, dims: Mapping[str, int] | None = None) -> Imp
     Raises:
         InputError: if the file cannot be used, or a shape is not known; names dim, node and tensor.
     """
-    path = Path(path)
+    return model_of(Path(path), read_products(Path(path), dims or {}))
+
+
+def read_products(path: Path, dims: Mapping[str, int]) -> tuple[tuple[OperatorNode, Made | None], ...]:
+    """The nodes of a model, each with what became of it: None if it is no workload.
+
+    Raises:
+        InputError: as for `import_model`.
+    """
+    return tuple((node, _made(node, path)) for node in with_repeats(read_graph(path, dims)))
+
+
+def model_of(path: Path, nodes: Iterable[tuple[OperatorNode, Made | None]]) -> ImportedModel:
+    """What a file holds, from its nodes."""
     found: list[Workload] = []
     skipped: list[tuple[str, str, int | None]] = []
-    for node in with_repeats(read_graph(path, dims or {})):
-        made = _made(node, path)
+    for node, made in nodes:
         if made is None:
             reason = EMPTY if node.operator in MAKERS else COPIES if _copies(node) else reason_of(node)
             skipped.append((node.operator, reason, moved_elements(node)))

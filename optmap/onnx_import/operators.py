@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from optmap.base.errors import InputError
 from optmap.onnx_import.graph import GraphTensor, OperatorNode, integer, integers, sizes
@@ -34,11 +35,24 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProductTerm:
+    """One operand of a sum of products."""
+
+    value: GraphTensor
+    indices: tuple[str, ...]
+    """Of each axis; one that is there twice is the diagonal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
     """What became of a node."""
 
     workload: Workload
     extras: tuple[Extra, ...] = ()
+    terms: tuple[ProductTerm, ...] = ()
+    """Of a sum of products of whole tensors, in the order of the node's inputs; none of what has windows."""
+    result: tuple[str, ...] = ()
+    """Indices of the output of such a sum, in the order of its elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +117,11 @@ def convolution(node: OperatorNode) -> Made:
     channels = _channels(image[0], groups, kernel[0] // groups, kernel[1])
     x, w = operands_of(node)
     windows = _windows(node, kernel[2:], out[2:], _padded(node, image[2:], kernel[2:], out[2:]), image[2:])
+    terms: tuple[ProductTerm, ...] = ()
+    strides = integers(node, "strides", count, 1)
+    if groups == prod(kernel[2:]) == prod(strides) == 1 and image[2:] == out[2:]:  # every element of the image once
+        read = ProductTerm(value=x, indices=("n", "c", *SPATIAL[count]))
+        terms = (read, ProductTerm(value=w, indices=("k", "c", *TAPS[count])))
     workload = statement(
         node,
         StatementOperand(name="Out", subscripts=(*channels.output, *SPATIAL[count]), bits=node.outputs[0].bits),
@@ -112,7 +131,7 @@ def convolution(node: OperatorNode) -> Made:
         ],
         {**channels.extents, **_positions(kernel[2:], out[2:])},
     )
-    return Made(workload=workload, extras=bias_of(node, 2))
+    return Made(workload=workload, extras=bias_of(node, 2), terms=terms, result=(*channels.output, *SPATIAL[count]))
 
 
 def transposed_convolution(node: OperatorNode) -> Made:

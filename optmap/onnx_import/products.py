@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from optmap.base.errors import InputError
-from optmap.onnx_import.graph import Digits, GraphTensor, IndexDigit, OperatorNode, integer, sizes
-from optmap.onnx_import.operators import Made, StatementOperand, bias_of, check, operands_of, statement
+from optmap.onnx_import.graph import Digits, IndexDigit, OperatorNode, integer, sizes
+from optmap.onnx_import.operators import Made, ProductTerm, StatementOperand, bias_of, check, operands_of, statement
 from optmap.onnx_import.repeats import digits_of, extent_of, refined, single
 
 Reads = tuple[bool, ...]
@@ -30,21 +30,14 @@ MERGED: dict[Reads, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductTerm:
-    """One operand of a sum of products."""
-
-    value: GraphTensor
-    indices: tuple[str, ...]
-    """Of each axis; one that is there twice is the diagonal."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPart:
     """Some digits of one index."""
 
     index: str
     extent: int
     reads: Reads
+    strides: tuple[int, ...]
+    """Per operand, see `IndexDigit`."""
 
 
 def product(node: OperatorNode) -> Made:
@@ -103,7 +96,7 @@ def sum_of_products(
     Raises:
         InputError: if extents of an index differ, or the statement is none; names the node.
     """
-    parts = _parts(node, terms, result)
+    parts = parts_of(node, terms, result)
     dims = {index: _dims_of(index, [part for part in parts if part.index == index]) for index in _indices(terms)}
     inputs = [
         StatementOperand(name=name, subscripts=_read(dims, term.indices, place), bits=term.value.bits)
@@ -111,7 +104,8 @@ def sum_of_products(
     ]
     out = StatementOperand(name="Out", subscripts=_read(dims, result, -1), bits=node.outputs[0].bits)
     extents = {name: part.extent for own in dims.values() for name, part in own}
-    return Made(workload=statement(node, out, inputs, extents))
+    workload = statement(node, out, inputs, extents)
+    return Made(workload=workload, terms=tuple(terms), result=tuple(result))
 
 
 def _of_matrices(
@@ -119,7 +113,7 @@ def _of_matrices(
 ) -> Made:
     """A workload with a dim for all digits that the same operands have: `C[b,i,j] = A[b,i,k] * B[b,k,j]`."""
     extents = dict.fromkeys(MERGED.values(), 1)
-    for part in _parts(node, terms, result):
+    for part in parts_of(node, terms, result):
         extents[MERGED[part.reads]] *= part.extent
     alone = [dim for dim in "pq" if extents[dim] > 1]
     kept = {dim for dim, extent in extents.items() if extent > 1 or dim in "ij" or (dim == "k" and not alone)}
@@ -131,10 +125,11 @@ def _of_matrices(
         for name, value, own, order in zip(names, (a, b), "pq", orders, strict=True)
     ]
     out = StatementOperand(name="C", subscripts=(*outside, "i", "j"), bits=node.outputs[0].bits)
-    return Made(workload=statement(node, out, inputs, {dim: extents[dim] for dim in "obijpqk" if dim in kept}))
+    workload = statement(node, out, inputs, {dim: extents[dim] for dim in "obijpqk" if dim in kept})
+    return Made(workload=workload, terms=terms, result=tuple(result))
 
 
-def _parts(node: OperatorNode, terms: Sequence[ProductTerm], result: Sequence[str]) -> list[IndexPart]:
+def parts_of(node: OperatorNode, terms: Sequence[ProductTerm], result: Sequence[str]) -> list[IndexPart]:
     """The digits of all indices, in order; copies are not seen where the digits do not fit together.
 
     Nor in a tensor that is read twice: the same digits would be other dims each time.
@@ -156,7 +151,8 @@ def _cut(node: OperatorNode, terms: Sequence[ProductTerm], result: Sequence[str]
             if extent_of(digits) not in (1, extent):
                 raise InputError(f"{node.label}: {index} has extents {extent_of(digits)} and {extent}")
         if extent == 1:
-            found.append(IndexPart(index=index, extent=1, reads=(*(bool(own) for own in axes), index in result)))
+            reads = (*(bool(own) for own in axes), index in result)
+            found.append(IndexPart(index=index, extent=1, reads=reads, strides=(0,) * len(axes)))
             continue
         full = [[digits or single(extent, repeated=True) for digits in own] for own in axes]
         same = refined([digits for own in full for digits in own])
@@ -170,18 +166,26 @@ def _merged_parts(index: str, same: Sequence[Digits], counts: Sequence[int], *, 
     """The common digits of an index; neighbours that the same operands have are one."""
     found: list[IndexPart] = []
     for digits in zip(*same, strict=True):
-        reads = (*_has(digits, counts), written)
-        if found and found[-1].reads == reads:
-            found[-1] = replace(found[-1], extent=found[-1].extent * digits[0].extent)
-        else:
-            found.append(IndexPart(index=index, extent=digits[0].extent, reads=reads))
+        own = _per_operand(digits, counts)
+        part = IndexPart(
+            index=index,
+            extent=digits[0].extent,
+            reads=(*(any(not digit.repeated for digit in each) for each in own), written),
+            strides=tuple(sum(digit.stride for digit in each) for each in own),
+        )
+        if found and found[-1].reads == part.reads and _goes_on(found[-1], part):
+            part = replace(part, extent=found.pop().extent * part.extent)
+        found.append(part)
     return found
 
 
-def _has(digits: Sequence[IndexDigit], counts: Sequence[int]) -> tuple[bool, ...]:
-    """Per operand whether it has a digit, given the digits of its axes, of which it may have several or none."""
-    ends = list(accumulate(counts, initial=0))
-    return tuple(any(not digit.repeated for digit in digits[low:high]) for low, high in pairwise(ends))
+def _goes_on(slow: IndexPart, fast: IndexPart) -> bool:
+    return all(one == other * fast.extent for one, other in zip(slow.strides, fast.strides, strict=True))
+
+
+def _per_operand(digits: Sequence[IndexDigit], counts: Sequence[int]) -> list[Sequence[IndexDigit]]:
+    """The digits of the axes of every operand, of which it may have several or none."""
+    return [digits[low:high] for low, high in pairwise(accumulate(counts, initial=0))]
 
 
 def _axes_of(term: ProductTerm) -> Iterable[tuple[str, Digits]]:

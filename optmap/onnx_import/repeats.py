@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from math import prod
 
 from optmap.onnx_import.graph import Digits, GraphTensor, IndexDigit, OperatorNode, present
@@ -28,7 +28,7 @@ def with_repeats(nodes: Iterable[OperatorNode]) -> tuple[OperatorNode, ...]:
         inputs = tuple(None if value is None else _seen(value, known) for value in given.inputs)
         node = replace(given, inputs=inputs)
         for value in node.outputs if len(node.outputs) == 1 or node.operator == "Split" else ():
-            axes = _followed(replace(node, outputs=(value,)))
+            axes = followed(replace(node, outputs=(value,)))
             if axes is not None and is_repeated(axes):
                 known[value.name] = axes
         found.append(replace(node, outputs=tuple(_seen(value, known) for value in node.outputs)))
@@ -87,21 +87,27 @@ def _cuts(digits: Digits) -> list[int]:
 
 def _cut(digits: Digits, cuts: Sequence[int]) -> Digits:
     found: list[IndexDigit] = []
-    place, end = len(digits), 1  # from the fastest digit on, and the product up to its end
+    place, begin, end = len(digits), 1, 1  # from the fastest digit on, and the products where it begins and ends
     for low, high in pairwise(cuts):
         if high > end:
-            place, end = place - 1, end * digits[place - 1].extent
-        found.append(IndexDigit(extent=high // low, repeated=digits[place].repeated))
+            place, begin, end = place - 1, end, end * digits[place - 1].extent
+        stride = digits[place].stride * (low // begin)
+        found.append(replace(digits[place], extent=high // low, stride=stride))
     return tuple(reversed(found))
 
 
 def _merged(digits: Iterable[IndexDigit]) -> Digits:
     """Neighbours of one kind as one digit."""
-    runs = ((repeated, prod(d.extent for d in run)) for repeated, run in groupby(digits, key=lambda d: d.repeated))
-    return tuple(IndexDigit(extent=extent, repeated=repeated) for repeated, extent in runs)
+    found: list[IndexDigit] = []
+    for digit in digits:
+        if found and found[-1].precedes(digit):
+            found[-1] = replace(digit, extent=found[-1].extent * digit.extent)
+        else:
+            found.append(digit)
+    return tuple(found)
 
 
-def _followed(node: OperatorNode) -> Axes | None:
+def followed(node: OperatorNode) -> Axes | None:
     """The digits of a node's only output from those of its inputs; None where they are not followed."""
     operands = present(node.inputs)
     if not operands or known_sizes(node.outputs[0]) is None or digits_of(operands[0]) is None:
@@ -113,7 +119,7 @@ def _followed(node: OperatorNode) -> Axes | None:
 
 
 def _parts(node: OperatorNode) -> tuple[Axes, tuple[int, ...]]:
-    """The digits of the first input and the extents of the output, which `_followed` knows to be there."""
+    """The digits of the first input and the extents of the output, which `followed` knows to be there."""
     return digits_of(present(node.inputs)[0]) or (), known_sizes(node.outputs[0]) or ()
 
 
@@ -184,10 +190,11 @@ def _reshape(node: OperatorNode) -> Axes | None:
             part = min(missing, digit.extent)
             if missing % part or digit.extent % part:
                 return None
-            held.append(replace(digit, extent=part))
+            inner = digit.extent // part
+            held.append(replace(digit, extent=part, stride=digit.stride * inner))
             missing //= part
-            if digit.extent > part:
-                rest.insert(0, replace(digit, extent=digit.extent // part))
+            if inner > 1:
+                rest.insert(0, replace(digit, extent=inner))
         found.append(tuple(held))
     return tuple(found)
 

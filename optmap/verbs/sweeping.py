@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.errors import InputError
-from optmap.files.inputs import MachineInput, MemoryInput, capacities_of, machine_of, names_of, products_of, text_of
+from optmap.files.inputs import (
+    MachineInput,
+    MemoryInput,
+    capacities_of,
+    machine_of,
+    names_of,
+    products_of,
+    sizes_of,
+    text_of,
+)
 from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.questions.options import TileRule
 from optmap.search.options import (
     CountingOption,
     MethodOption,
@@ -22,8 +32,10 @@ from optmap.search.options import (
     TimeLimitOption,
 )
 from optmap.sweeps.options import DirectoryOption, JobsOption
+from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
+    from optmap.answers.over_capacity.fused import FusedCurve, FusedNetwork
     from optmap.answers.over_capacity.network_sums import NetworkSums
     from optmap.files.network import Network
     from optmap.sweeps.networks.network_curves import NetworkCurve
@@ -48,6 +60,24 @@ class NetworkOptions(TargetOptions, total=False):
             shell=bool,
         ),
     ]
+    fuse: Annotated[
+        bool,
+        Opt(
+            help="Of an ONNX file: solve chains of two products as well, and say which of them to fuse.",
+            detail="`memory` is needed then.",
+            default=False,
+            shell=bool,
+        ),
+    ]
+    dims: Annotated[
+        Mapping[str, int] | Sequence[str] | None,
+        Opt(
+            help="Of --fuse: size of a dynamic dim of an input, by its name or as input[axis]; repeat as needed.",
+            flag="--dim",
+            metavar="NAME=SIZE",
+            shell=list[str],
+        ),
+    ]
     level: Annotated[str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.")]
     points: Annotated[PointsOption, Here(help="Of --curve: capacities of the range.")]
     time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.")]
@@ -57,11 +87,13 @@ class NetworkOptions(TargetOptions, total=False):
 
 
 @taking(NetworkOptions)
-def network(name: str | Path, **options: Unpack[NetworkOptions]) -> Network | NetworkSums[Any] | NetworkCurve:
+def network(
+    name: str | Path, **options: Unpack[NetworkOptions]
+) -> Network | NetworkSums[Any] | NetworkCurve | FusedNetwork | FusedCurve:
     """The layers of a network; with a machine, what they move on it, added up.
 
     Args:
-        name: a library network, or a workload file with counts.
+        name: a library network, or a workload file with counts; with `fuse` an ONNX file.
         **options: as they are declared.
 
     Raises:
@@ -73,7 +105,12 @@ def network(name: str | Path, **options: Unpack[NetworkOptions]) -> Network | Ne
 
     asked = values_of(declared(NetworkOptions), options)
     semantics, curve, level, points = (asked.pop(each) for each in ("semantics", "curve", "level", "points"))
-    machine, memory = asked.pop("machine"), asked.pop("memory")
+    machine, memory, dims = (asked.pop(each) for each in ("machine", "memory", "dims"))
+    if asked.pop("fuse"):
+        asked |= {"curve": curve, "points": points, "semantics": semantics, "machine": machine, "level": level}
+        return _fused_network(name, memory, sizes_of(dims or ()), **asked)
+    if dims is not None:
+        raise InputError("--dim is for the ONNX file of --fuse: add --fuse, or leave it out")
     layers = load_network(text_of(name, "network", "a library name or a workload file"))
     if semantics is not None:
         layers = layers.with_semantics(semantics)
@@ -93,6 +130,38 @@ def network(name: str | Path, **options: Unpack[NetworkOptions]) -> Network | Ne
 
     check_semantics(target, semantics)
     return solve_network(layers, target, **asked)
+
+
+def _fused_network(
+    name: str | Path,
+    memory: MemoryInput | None,
+    dims: Mapping[str, int],
+    *,
+    curve: bool,
+    points: int,
+    semantics: Semantics | str | None,
+    **options: Any,
+) -> FusedNetwork | FusedCurve:
+    file = Path(text_of(name, "network", "an ONNX file"))
+    refused = [f"--{each}" for each in ("machine", "level", "objective", "counting") if options.pop(each) is not None]
+    refused += ["--tiles"] if options["tiles"] != TileRule.ANY else []
+    if refused:
+        raise InputError(f"--fuse counts words of one memory, with any tiles: leave out {' and '.join(refused)}")
+    if semantics not in (None, Semantics.ASSIGN):
+        raise InputError("outputs of an ONNX file start empty: use --semantics assign with --fuse, or leave it out")
+    if memory is None:
+        raise InputError("--fuse needs the memory that chains are fused in; add --memory, such as --memory 1MiB")
+    if file.suffix != ".onnx":
+        raise InputError(
+            f"{name} is a list of layers, without the graph that says which of them reads what another makes; --fuse "
+            "needs an ONNX file (MODEL.onnx)"
+        )
+    from optmap.onnx_import import import_chains
+    from optmap.sweeps.networks.fusing import fused_curve, fused_network
+
+    if curve:
+        return fused_curve(import_chains(file, dims), capacities_of(memory, points), **options)
+    return fused_network(import_chains(file, dims), machine_of(None, memory), **options)
 
 
 def _network_curve(
