@@ -105,7 +105,7 @@ def test_without_it_the_method_is_unknown(capsys: pytest.CaptureFixture[str]) ->
 
 
 BAD = {
-    "nothing = 1\n": (0, "note: plug-in {file} registers no method, no objective and no counting"),
+    "nothing = 1\n": (0, "note: plug-in {file} registers no method, objective, counting, trait or format"),
     "x = 1\nraise ValueError('no good')\n": (2, "plug-in {file}: line 2: ValueError: no good"),
     "import sys\nsys.exit(7)\n": (2, "plug-in {file}: line 2: SystemExit: 7"),
     "def f(:\n": (2, "plug-in {file}: line 1: SyntaxError: "),
