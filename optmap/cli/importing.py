@@ -74,7 +74,11 @@ def import_command(
     with Progress("reading the files"):
         found = import_files(files, form, _sizes(dims or ()))
     if output is not None:
-        (found.presentation.folder or type(found).save)(found, output)
+        write = found.presentation.folder
+        if write is None:
+            found.save(output)
+        else:
+            write(found, output)
     say_answer(found, as_json=as_json)
 
 
