@@ -54,8 +54,10 @@ if TYPE_CHECKING:
     from optmap.checker import Report as Report
     from optmap.count.policies import register_policy as register_policy
     from optmap.files.network import Network as Network
+    from optmap.interchange.formats import register_format as register_format
     from optmap.interchange.timeloop import TimeloopModel as TimeloopModel
     from optmap.machines.machine import Machine as Machine
+    from optmap.machines.traits import register_trait as register_trait
     from optmap.native.bench.results import Bench as Bench
     from optmap.native.code import Code as Code
     from optmap.native.host.detection import Host as Host
@@ -154,6 +156,7 @@ _HOMES = {
     "answers.documents.saved_tree": "SavedTree TreeEvaluation",
     "answers.side_by_side.scoring": "Score",
     "answers.documents.solution": "SavedSolution",
+    "interchange.formats": "register_format",
     "interchange.timeloop": "TimeloopModel",
     "verbs.measuring": "bench validate",
     "verbs.modelling": "export program",
@@ -165,6 +168,7 @@ _HOMES = {
     "native.validate.validation": "Validation",
     "onnx_import.model": "ImportedModel",
     "machines.machine": "Machine",
+    "machines.traits": "register_trait",
     "files.network": "Network",
     "questions.objective": "register_objective",
     "workloads.workload": "Workload",

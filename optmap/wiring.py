@@ -6,11 +6,16 @@ for, inside functions, so that nothing is loaded before it is used and type chec
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from optmap.base.shown import PRESENTATIONS, Presentation
+from optmap.base.shown import PRESENTATIONS, Presentation, Shown
+from optmap.interchange.formats import FileFormat, register_format
 from optmap.sweeps.engines.engine import ANSWERS
+
+if TYPE_CHECKING:
+    from optmap.search.result import Solved
 
 Picture = Callable[[Any, Any], Any]
 
@@ -388,7 +393,9 @@ def _tiles_saved() -> Presentation:
 def _timeloop_model() -> Presentation:
     from optmap.report.library import interchange
 
-    return Presentation(table=interchange.model_table, document=interchange.model_document)
+    return Presentation(
+        table=interchange.model_table, document=interchange.model_document, folder=interchange.write_model
+    )
 
 
 @PRESENTATIONS.add("tree-evaluation")
@@ -431,3 +438,25 @@ def _points() -> Callable[[str], str]:
     from optmap.sweeps.answers import answer_text
 
     return answer_text
+
+
+def _read_onnx(files: Sequence[Path], sizes: Mapping[str, int]) -> Shown:
+    from optmap.verbs import exchange
+
+    return exchange.read_onnx(files, sizes)
+
+
+def _read_timeloop(files: Sequence[Path], sizes: Mapping[str, int]) -> Shown:
+    from optmap.verbs import exchange
+
+    return exchange.read_closed(files, sizes)
+
+
+def _write_timeloop(solution: Solved) -> dict[str, str]:
+    from optmap.interchange import exporting
+
+    return exporting.timeloop_files(solution.fabric, solution.nest)
+
+
+register_format(FileFormat(name="onnx", suffixes=(".onnx",), read=_read_onnx))
+register_format(FileFormat(name="timeloop", suffixes=(".yaml", ".yml"), read=_read_timeloop, write=_write_timeloop))

@@ -1,8 +1,11 @@
 """Shared test settings: how many cases are tried, derandomised Hypothesis profiles, and `tests` on the path."""
 
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,3 +28,31 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test is read: they ask how many cases there are."""
     Run.longer = LEFT_OUT not in config.option.markexpr
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "longer" if Run.longer else "few"))
+
+
+@pytest.fixture
+def registry() -> Iterator[dict[str, Any]]:
+    """The methods by name; they, all else that one registers, and the path of modules are left as they were found."""
+    from optmap.count import policies
+    from optmap.interchange import FORMATS
+    from optmap.machines.traits import TRAITS
+    from optmap.questions.objective import OBJECTIVES
+    from optmap.search import METHODS, PLUGINS
+    from optmap.search.methods import HOMES
+
+    filled: tuple[dict[Any, Any], ...] = (METHODS, OBJECTIVES, policies.POLICIES, TRAITS, FORMATS)
+    kept = [(each, dict(each)) for each in (*filled, HOMES, policies.HOMES, PLUGINS)]
+    path = list(sys.path)
+    yield METHODS
+    sys.path[:] = path
+    for each, before in kept:
+        each.clear()
+        each.update(before)
+
+
+@pytest.fixture
+def toy(tmp_path: Path, registry: dict[str, Any]) -> Path:
+    """The plug-in with a toy of every kind, in a folder where Python does not look."""
+    here = Path(__file__).parent
+    shutil.copy(here / "toys.py", tmp_path)
+    return Path(shutil.copy(here / "plugin_toys.py", tmp_path / "toy.py"))

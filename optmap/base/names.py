@@ -84,6 +84,8 @@ def suggestion(text: str, known: Iterable[str]) -> str:
     if not close:
         close = [lowered[key] for key in _spelt_like(wanted, list(lowered))]
     listed = [*groups.values(), *(name for key, name in lowered.items() if "/" not in key)]
+    if not listed:
+        return "; there is none"
     if not close:
         return f"; known are {', '.join(listed)}"
     meant = f"; did you mean {' or '.join(list(dict.fromkeys(close))[:MOST_SUGGESTED])}?"

@@ -58,6 +58,18 @@ def made_folder(folder: str | Path) -> Path:
     return place
 
 
+def write_folder(folder: str | Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write texts by name into a folder, which is made if need be; their paths.
+
+    Raises:
+        InputError: if they cannot be written.
+    """
+    place = made_folder(folder)
+    for name, text in files.items():
+        write_text(place / name, text)
+    return tuple(place / name for name in files)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file.
 

@@ -182,9 +182,8 @@ def _load_plugins() -> None:
     for name in names:
         from optmap.search.plugins import load_plugin
 
-        found = load_plugin(name)
-        if not (found.methods or found.objectives or found.policies):
-            note(f"plug-in {name} registers no method, no objective and no counting")
+        if load_plugin(name).idle:
+            note(f"plug-in {name} registers no method, objective, counting, trait or format")
 
 
 def _before_an_answer(error: OptmapError) -> OptmapError:

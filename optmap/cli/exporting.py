@@ -10,6 +10,7 @@ import typer
 from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, refuse_unused, say, say_document
 from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
+from optmap.interchange.formats import writers
 from optmap.questions.option import declared
 from optmap.verbs import modelling
 
@@ -56,7 +57,12 @@ def export(
     workload: WorkloadArgument,
     form: Annotated[
         str,
-        typer.Option("--format", metavar="lp|mps|nl|text|latex|timeloop", help="Form of the text.", show_default=False),
+        typer.Option(
+            "--format",
+            metavar="|".join(("lp|mps|nl|text|latex", *writers())),
+            help="Form of the text.",
+            show_default=False,
+        ),
     ],
     output: Annotated[Path | None, output_option("Write the text to a file.")] = None,
     as_json: JsonOption = False,
@@ -66,9 +72,9 @@ def export(
     from optmap.base.writing import check_target, write_text
     from optmap.report.answers.programs import Format, programs_document
 
-    if choose("format", form, (*Format, "timeloop")) == "timeloop":
-        refuse_unused("is not for --format timeloop, which writes a solution as it is", *OF_PROGRAMS)
-        _export_timeloop(workload, output, as_json=as_json)
+    if choose("format", form, (*Format, *writers())) in writers():
+        refuse_unused(f"is not for --format {form}, which writes a solution as it is", *OF_PROGRAMS)
+        _export_files(workload, form, output, as_json=as_json)
         return
     check_target(output)
     with Progress("building the program"):
@@ -82,12 +88,12 @@ def export(
         say(content)
 
 
-def _export_timeloop(solution: str, folder: Path | None, *, as_json: bool) -> None:
-    """Write a solution of an accelerator as files of Timeloop; printed together they are one such file."""
-    from optmap.verbs.exchange import export_timeloop
+def _export_files(solution: str, form: str, folder: Path | None, *, as_json: bool) -> None:
+    """Write a solution as files of another tool; printed together those of Timeloop are one such file."""
+    from optmap.verbs.exchange import export_files
 
-    found = export_timeloop(solution, folder)
+    found = export_files(solution, form, folder)
     if as_json:
-        say_document({"schema": "optmap.timeloop-files/1", "files": found})
+        say_document({"schema": f"optmap.{form}-files/1", "files": found})
     else:
         say("\n".join(found.values() if folder is None else (str(folder / name) for name in found)).rstrip())

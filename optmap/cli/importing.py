@@ -1,4 +1,4 @@
-"""`import`: the workloads of an ONNX model, or problem, architecture and mapping of Timeloop."""
+"""`import`: what files of other tools hold, such as the workloads of an ONNX model."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from optmap.base.errors import InputError
-from optmap.base.names import choose
 from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, output_option, path_of
 from optmap.files.inputs import sizes_of
-from optmap.files.kinds import expected
-from optmap.files.library import SUFFIXES
+from optmap.interchange.formats import readers
 
 IMPORT_HELP = """Read the workloads of an ONNX model with their counts, or files of Timeloop.
 
@@ -51,7 +48,9 @@ def import_command(
     ],
     form: Annotated[
         str | None,
-        typer.Option("--format", metavar="onnx|timeloop", help="By the files' names if left out.", show_default=False),
+        typer.Option(
+            "--format", metavar="|".join(readers()), help="By the files' names if left out.", show_default=False
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -69,37 +68,14 @@ def import_command(
     as_json: JsonOption = False,
 ) -> None:
     """Print what files of other tools hold, and write it as files of optmap."""
-    yaml = all(path.suffix in SUFFIXES for path in files)
-    if choose("format", form or ("timeloop" if yaml else "onnx"), ("onnx", "timeloop")) == "timeloop":
-        if dims:
-            raise InputError(f"--dim {dims[0]} is for ONNX files, which {files[0]} is not by its name; leave it out")
-        _import_timeloop(files, output, as_json=as_json)
-    elif len(files) > 1:
-        raise InputError(f"one ONNX file at a time: {', '.join(str(path) for path in files)} are {len(files)}")
-    else:
-        with expected(files[0], "an ONNX model, or YAML files of Timeloop,", "onnx"):
-            _import_onnx(files[0], output, sizes_of(dims or ()), as_json=as_json)
+    from optmap.verbs.exchange import import_files
 
-
-def _import_onnx(model: Path, output: Path | None, sizes: dict[str, int], *, as_json: bool) -> None:
-    from optmap.base.writing import check_target, write_text
-    from optmap.onnx_import import import_model, workloads_yaml
-
-    check_target(output)
-    with Progress("reading the model"):
-        found = import_model(model, sizes)
-    if output is not None and found.workloads:
-        write_text(output, workloads_yaml(found))
-    say_answer(found, as_json=as_json)
-    if not found.workloads:
-        raise InputError(f"{model}: no Conv, ConvTranspose, MatMul, Gemm or Einsum in it; nothing is imported")
-
-
-def _import_timeloop(files: list[Path], output: Path | None, *, as_json: bool) -> None:
-    from optmap.report.library.interchange import model_files
-    from optmap.verbs.exchange import import_timeloop, write_folder
-
-    found = import_timeloop(files)
+    with Progress("reading the files"):
+        found = import_files(files, form, sizes_of(dims or ()))
     if output is not None:
-        write_folder(output, model_files(found))
+        write = found.presentation.folder
+        if write is None:
+            found.save(output)
+        else:
+            write(found, output)
     say_answer(found, as_json=as_json)

@@ -34,7 +34,7 @@ MEMORY = "Memory"
 LEVEL_FIELDS = (
     *("name", "capacity", "bandwidth", "kind", "shared", "inclusive"),
     *("energy_pj", "fanout", "microkernel", "partitions", "buffering"),
-    *("line_bytes", "ways", "core_bandwidth"),
+    *("line_bytes", "ways", "core_bandwidth", "traits"),
     *(key for key in STORE_FIELDS if key not in ("fanout", "energy_pj")),
 )
 """Keys of a level, of a processor's or an accelerator's."""
@@ -68,7 +68,7 @@ def level_document(level: Level) -> dict[str, object]:
     size = {"name": level.name, "capacity": {"amount": level.capacity.amount, "unit": level.capacity.unit}}
     if level.store is not None:
         parts = {"partitions": _partitions_document(level), "buffering": level.buffering}
-        return {**size, **parts, **store_document(level.store), **_cache_document(level)}
+        return {**size, **parts, **store_document(level.store), **_cache_document(level), **_traits_document(level)}
     return {
         **size,
         "bandwidth": _rate_document(level.bandwidth),
@@ -81,7 +81,13 @@ def level_document(level: Level) -> dict[str, object]:
         "partitions": _partitions_document(level),
         "buffering": level.buffering,
         **_link_document(level),
+        **_traits_document(level),
     }
+
+
+def _traits_document(level: Level) -> dict[str, object]:
+    """Its traits of one's own; nothing where it has none."""
+    return {"traits": dict(level.traits)} if level.traits else {}
 
 
 def _cache_document(level: Level) -> dict[str, object]:
@@ -248,10 +254,11 @@ def _memory(fields: Fields, clock_hz: int | None) -> Level:
 
 
 def _replacement(fields: Fields) -> dict[str, Any]:
-    """Who decides what a level holds, and what is known of its lines where it is a cache."""
+    """Who decides what a level holds, what is known of its lines where it is a cache, and its traits of one's own."""
     kind = LevelKind(fields.choice("kind", [k.value for k in LevelKind], LevelKind.SCRATCHPAD.value))
     known = {key: fields.integer(key) for key in ("line_bytes", "ways") if fields.given(key)}
-    return {"kind": kind, **known}
+    own = fields.fields("traits").values if fields.given("traits") else {}
+    return {"kind": kind, **known, "traits": tuple(own.items())}
 
 
 def _partition(fields: Fields) -> Partition:

@@ -1,4 +1,4 @@
-"""Files of other tools: problems, architectures and mappings of Timeloop, and records of what a model counted."""
+"""Files of other tools: formats by name; what Timeloop reads and writes, and records of what a model counted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ __getattr__, __dir__ = exports(
     {
         "exporting": "timeloop_files",
         "factorflow_records": "FlowLevel FlowRecord FlowTensor",
+        "formats": "FORMATS FileFormat register_format",
         "records": "ExpectedTensor Record read_records",
         "timeloop": "TimeloopModel read_timeloop",
     },

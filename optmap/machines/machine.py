@@ -17,6 +17,7 @@ from optmap.base.shown import Concise, Shown
 from optmap.base.values import one_line, whole_number
 from optmap.machines.accelerator import Arithmetic, Store
 from optmap.machines.core import Core, Microkernel
+from optmap.machines.traits import TRAITS, TraitValue, check_trait
 from optmap.workloads.amounts import ONE_WORD, Bandwidth, Capacity
 
 
@@ -89,10 +90,25 @@ class Level(Concise):
     """Lines of a cache that share a set; None if unknown."""
     core_bandwidth: Bandwidth | None = None
     """What one core alone gets over the link, if that is less than `bandwidth`, which all get together."""
+    traits: tuple[tuple[str, TraitValue], ...] = ()
+    """(name, value) of its traits of one's own (`machines.traits`), by name."""
 
     def rule(self, wanted: CapacityRule) -> CapacityRule:
         """The capacity rule in force: `safe` concerns caches only, a scratchpad needs one tile."""
         return wanted if self.kind is LevelKind.CACHE else CapacityRule.TILE
+
+    def trait(self, name: str) -> TraitValue:
+        """The value of a trait of one's own.
+
+        Raises:
+            InputError: if it says nothing of it: what it is, and what to write.
+        """
+        for own, value in self.traits:
+            if own == name:
+                return value
+        raise InputError(
+            f"level {self.name} has no {name} ({TRAITS[name].description}); write for example `traits: {{{name}: 1}}`"
+        )
 
     def __post_init__(self) -> None:
         one_line(self.name, "a level")
@@ -115,6 +131,9 @@ class Level(Concise):
             raise InputError(f"level {self.name}: energy_pj is {self.energy_pj}; a finite number, 0 or more, is needed")
         if self.partitions:
             self._check_partitions()
+        for name, value in self.traits:
+            check_trait(name, value, f"level {self.name}")
+        object.__setattr__(self, "traits", tuple(sorted(dict(self.traits).items())))
 
     def _check_partitions(self) -> None:
         names = [part.name for part in self.partitions]

@@ -278,9 +278,15 @@ class TileSpace:
         ends = (1, self.extents[axis.main])
         if ends[0] == ends[1]:
             return union
-        walked = [[axis.run({**value, axis.main: a}, at, n) for a in ends] for n in range(1, beyond[at] + 1)]
-        whole = walked[-1]
-        ragged_ok = all(w[i] * beyond[at] >= n * whole[i] for n, w in enumerate(walked, 1) for i in (0, 1))
+        # A shorter walk has to bring in its share at least. What it brings in is concave from one whole tile to the
+        # next, and as much for each of these after the first, which brings in most: the walk over all whole tiles,
+        # without the remainder, has the least share.
+        tiled = beyond[at] // value[at] * value[at]
+        boxes = [{**value, axis.main: a} for a in ends]
+        whole = [axis.run(box, at, beyond[at]) for box in boxes]
+        ragged_ok = all(
+            axis.run(box, at, tiled) * beyond[at] >= tiled * all_in for box, all_in in zip(boxes, whole, strict=True)
+        )
         return chord(ends[0], whole[0], ends[1], whole[1]) if ragged_ok else union
 
     def _is_concave(self, dim: str) -> bool:

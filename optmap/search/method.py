@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from optmap.base.errors import InputError
@@ -235,6 +236,13 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
         yield "solves no relaxation; leave out --solver", lambda route: route.solver
     yield f"{CANNOT[tiles]}; use --tiles {' or '.join(route.rules)}", lambda route: route.rule(tiles) in route.rules
     for level in levels:
+        lacking = set(route.traits).difference(name for name, _ in level.traits)
+        if lacking:
+            yield (
+                f"asks every level for {', '.join(sorted(lacking))}, of which {level.name} says nothing; write for "
+                f"example `traits: {{{min(lacking)}: 1}}` there",
+                partial(_asks_nothing_of, lacking),
+            )
         if level.microkernel is not None:
             yield (
                 f"does not impose the microkernel of {level.name}; leave the register level out "
@@ -247,6 +255,11 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
                 f"does not know the partitions of {level.name} ({parts}); use a machine without partitions",
                 lambda route: route.partitions or route.meshes,
             )
+
+
+def _asks_nothing_of(traits: set[str], route: Route) -> bool:
+    """Whether a route does without some traits."""
+    return traits.isdisjoint(route.traits)
 
 
 def _who(machine: Machine, can: Can, *, chains: bool) -> str:

@@ -1,4 +1,4 @@
-"""Plug-ins: modules of one's own that register methods, objectives and countings, here and in workers of sweeps.
+"""Plug-ins: modules that add to what optmap knows by name, here and in workers of sweeps.
 
 What a script registers is known to the process of the script alone. A plug-in has a name, dotted or the path of a
 file, by which any process can import it, so that what it registers can be asked for everywhere.
@@ -13,14 +13,18 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from optmap.base.errors import InputError
 from optmap.base.values import quoted
 from optmap.files.kinds import missing_file
+from optmap.interchange.formats import FORMATS
+from optmap.machines.machine import Machine
+from optmap.machines.traits import TRAITS
 from optmap.questions.objective import OBJECTIVES
 from optmap.search.methods import HOMES, LIBRARY, METHODS
 
@@ -37,6 +41,15 @@ class Plugin:
     """That it registered."""
     policies: tuple[str, ...] = ()
     """Keys of the counting policies that it registered (`Policy.key`)."""
+    traits: tuple[str, ...] = ()
+    """Of levels, that it registered."""
+    formats: tuple[str, ...] = ()
+    """Of files, that it registered."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether it registered nothing."""
+        return not (self.methods or self.objectives or self.policies or self.traits or self.formats)
 
 
 PLUGINS: dict[str, Plugin] = {}
@@ -44,7 +57,7 @@ PLUGINS: dict[str, Plugin] = {}
 
 
 def load_plugin(name: str | Path) -> Plugin:
-    """Import a module that registers methods, objectives or countings; one that is loaded is not imported again.
+    """Import a module that registers something; one that is loaded is not imported again.
 
     What it prints goes to stderr. Nothing stays registered of a module that fails.
 
@@ -66,26 +79,26 @@ def load_plugin(name: str | Path) -> Plugin:
         return PLUGINS[known]
     if file is not None and not file.is_file():
         raise missing_file(file)
-    counting = _counting()
-    registries: tuple[Iterable[str], ...] = (METHODS, OBJECTIVES, counting.POLICIES)
-    before = [set(registry) for registry in registries]
+    registries = _registries()
+    before = {kind: set(registry) for kind, registry in registries.items()}
     with _all_or_nothing():
         module = _imported_name(text) if file is None else _imported_file(file.resolve(), text)
     file_of = getattr(module, "__file__", None)
-    homes = {**HOMES, **counting.HOMES}
-    methods, objectives, policies = (
-        tuple(key for key in registry if key not in old or (homes.get(key) or "") == file_of)
-        for registry, old in zip(registries, before, strict=True)
-    )
-    found = Plugin(name=known, methods=methods, objectives=objectives, policies=policies)
-    return PLUGINS.setdefault(known, found)
+    homes = {**HOMES, **_counting().HOMES}
+    own = {
+        kind: tuple(key for key in registry if key not in before[kind] or (homes.get(key) or "") == file_of)
+        for kind, registry in registries.items()
+    }
+    return PLUGINS.setdefault(known, Plugin(name=known, **own))
 
 
-def is_shared(method: str, counting: str | None = None) -> bool:
-    """Whether every process can know a method, and what counts: both are optmap's own, or a plug-in's."""
-    methods = {*LIBRARY, *(name for plugin in PLUGINS.values() for name in plugin.methods)}
+def is_shared(method: str | None, counting: str | None = None, *machines: Machine) -> bool:
+    """Whether every process can know a method (None for bounds), what counts, and traits: optmap's, or a plug-in's."""
+    methods = {None, *LIBRARY, *(name for plugin in PLUGINS.values() for name in plugin.methods)}
     policies = {key for plugin in PLUGINS.values() for key in plugin.policies}
-    return method in methods and policies.issuperset(own_policies(counting))
+    traits = {name for plugin in PLUGINS.values() for name in plugin.traits}
+    own = {name for machine in machines for level in machine.levels for name, _ in level.traits}
+    return method in methods and policies.issuperset(own_policies(counting)) and own <= traits
 
 
 def own_policies(counting: str | None) -> tuple[str, ...]:
@@ -103,6 +116,17 @@ def code_digest(name: str) -> str:
         return ""
 
 
+def _registries() -> dict[str, MutableMapping[str, Any]]:
+    """What a plug-in may add to, by the field of `Plugin` that says what it added."""
+    return {
+        "methods": METHODS,
+        "objectives": OBJECTIVES,
+        "policies": _counting().POLICIES,
+        "traits": TRAITS,
+        "formats": FORMATS,
+    }
+
+
 def _counting() -> ModuleType:
     """Where countings are registered: imported when one is asked for, since they count with NumPy."""
     from optmap.count import policies
@@ -113,8 +137,8 @@ def _counting() -> ModuleType:
 @contextlib.contextmanager
 def _all_or_nothing() -> Iterator[None]:
     """Take back what was registered if the import fails."""
-    counting = _counting()
-    kept = [(registry, dict(registry)) for registry in (METHODS, OBJECTIVES, counting.POLICIES, HOMES, counting.HOMES)]
+    registries = (*_registries().values(), HOMES, _counting().HOMES)
+    kept = [(registry, dict(registry)) for registry in registries]
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield

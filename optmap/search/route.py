@@ -64,6 +64,8 @@ class Route(Concise):
     """Whether it has mappings judged one by one, within a number of evaluations, and has settings."""
     needs_core: bool = False
     """Whether it is for machines that say what a core computes with."""
+    traits: tuple[str, ...] = ()
+    """Traits of one's own (`machines.traits`) that it asks every level for."""
     chains: bool = False
     """Whether it is for chains of statements; else for one that adds up a product."""
     fits: Callable[[Workload], object] | None = None

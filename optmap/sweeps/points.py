@@ -115,7 +115,8 @@ def task_text(point: GridPoint) -> str:
 
 def _own(point: GridPoint) -> bool:
     """Whether a point asks for something that optmap has not of itself."""
-    return point.method not in ANSWER_VERSIONS or bool(own_policies(point.options.counting))
+    traits = any(level.traits for level in point.machine.levels)
+    return traits or point.method not in ANSWER_VERSIONS or bool(own_policies(point.options.counting))
 
 
 def load_plugins(text: str) -> None:

@@ -181,7 +181,7 @@ def _heats(spec: SweepSpec, engine: Engine, directory: Path, own_directory: Path
     heats = []
     for names in (first, tuple(name for name in spec.methods if name not in first)):
         for shared, worker, place in ((True, engine, directory), (False, InlineEngine(), own_directory)):
-            mine = [name for name in names if is_shared(name, spec.options.counting) is shared]
+            mine = [name for name in names if is_shared(name, spec.options.counting, *spec.machines) is shared]
             if mine:
                 part = _only(spec, mine)
                 limit = proof if names is first and proof is not None else part.options.time_limit

@@ -223,7 +223,8 @@ class _SweepRun:
                 self._number += 1
                 self._out[self._number] = point
                 self._hashes.add(point.input_hash)
-                here = point.method != BOUND and not is_shared(point.method, point.options.counting)
+                asked = None if point.method == BOUND else point.method
+                here = not is_shared(asked, point.options.counting, point.machine)
                 yield PointTask(number=self._number, text=task_text(point), seconds=self.spec.hard_limit, here=here)
 
     def _copy(self) -> None:

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 from optmap.base.errors import InputError
+from optmap.base.names import choose
+from optmap.base.shown import Shown
 from optmap.base.values import quoted
 from optmap.files.inputs import text_of
+from optmap.files.kinds import expected
+from optmap.interchange.formats import format_of, readers, writers
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.questions.options import TileRule
 from optmap.search.options import CountingOption, ProgressOption, TilesOption, TimeLimitOption
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from optmap.answers.side_by_side.scoring import Score
     from optmap.interchange.timeloop import TimeloopModel
     from optmap.onnx_import import ImportedModel
-    from optmap.search.result import NestAnswer
+    from optmap.search.result import NestAnswer, Solved
 
 PathsInput = str | Path | Sequence[str | Path]
 
@@ -36,6 +40,25 @@ def import_onnx(path: str | Path, dims: Mapping[str, int] | None = None) -> Impo
     from optmap.onnx_import import import_model
 
     return import_model(Path(text_of(path, "model", "an ONNX file")), dims)
+
+
+def read_onnx(files: Sequence[Path], sizes: Mapping[str, int]) -> ImportedModel:
+    """What `import_onnx` reads, of one file that has something to import.
+
+    Raises:
+        InputError: for several files, or one without workloads, and as `import_onnx` does.
+    """
+    if len(files) > 1:
+        raise InputError(f"one ONNX file at a time: {', '.join(str(path) for path in files)} are {len(files)}")
+    (model,) = files
+    with expected(model, "an ONNX model, or YAML files of Timeloop,", "onnx"):
+        found = import_onnx(model, sizes)
+    if not found.workloads:
+        others = ", ".join(dict.fromkeys(each.operator for each in found.skipped)) or "no operator"
+        raise InputError(
+            f"{model}: no Conv, ConvTranspose, MatMul, Gemm or Einsum in it, but {others}; nothing is imported"
+        )
+    return found
 
 
 def import_timeloop(files: PathsInput) -> TimeloopModel:
@@ -56,6 +79,32 @@ def import_timeloop(files: PathsInput) -> TimeloopModel:
     return read_timeloop(_paths(files))
 
 
+def read_closed(files: Sequence[Path], sizes: Mapping[str, int]) -> TimeloopModel:
+    """What `import_timeloop` reads; its files leave no size open.
+
+    Raises:
+        InputError: for a size, and as `import_timeloop` does.
+    """
+    for name in sizes:
+        raise InputError(f"--dim {name} is for ONNX files, which {files[0]} is not by its name; leave it out")
+    return import_timeloop(files)
+
+
+def import_files(files: PathsInput, form: str | None = None, sizes: Mapping[str, int] | None = None) -> Shown:
+    """What files of another tool hold.
+
+    Args:
+        files: one path or several.
+        form: one of `optmap.interchange.FORMATS` that is read; None goes by the files' names.
+        sizes: of dims that the files leave open, by name.
+
+    Raises:
+        InputError: for a format that is not read, or files that cannot be used.
+    """
+    paths = [Path(path) for path in _paths(files)]
+    return readers()[choose("format", form or format_of(paths), readers())](paths, sizes or {})
+
+
 def export_timeloop(
     solution: NestAnswer | SavedSolution | str | Path, folder: str | Path | None = None
 ) -> dict[str, str]:
@@ -71,24 +120,37 @@ def export_timeloop(
     Raises:
         InputError: if the solution is not one of an accelerator, or has what Timeloop cannot say.
     """
+    return export_files(solution, "timeloop", folder)
+
+
+def export_files(solution: Solved | str | Path, form: str, folder: str | Path | None = None) -> dict[str, str]:
+    """A solution as files of another tool.
+
+    Args:
+        solution: what `solve` returned, or a solution file.
+        form: one of `optmap.interchange.FORMATS` that is written.
+        folder: where to write them; it is made if need be. None to write nothing.
+
+    Returns:
+        The texts of the files by name.
+
+    Raises:
+        InputError: for a format that is not written, or what it cannot say.
+    """
     from optmap.answers.documents.solution import solution_from
-    from optmap.files.kinds import expected
+    from optmap.base.writing import write_folder
     from optmap.files.reading import read_json
-    from optmap.interchange.exporting import timeloop_files
     from optmap.search.result import Solved
 
+    write = writers()[choose("format", form, writers())]
     if isinstance(solution, str | Path):
-        with expected(solution, "a solution of an accelerator", "solution"):
-            read: Solved = solution_from(read_json(Path(solution)))
-            if not read.machine.meshed:
-                raise InputError(f"{solution} is a solution of a machine without fanouts, which Timeloop does not map")
-    elif isinstance(solution, Solved) and solution.machine.meshed:
-        read = solution
-    else:
-        raise InputError(f"{quoted(solution)} is no mapping on an accelerator; solve one, such as on eyeriss")
-    found = timeloop_files(read.fabric, read.nest)
+        with expected(solution, "a solution", "solution"):
+            solution = solution_from(read_json(Path(solution)))
+    if not isinstance(solution, Solved):
+        raise InputError(f"{quoted(solution)} is no solution; give what solve returned, or a solution file")
+    found = write(solution)
     if folder is not None:
-        write_folder(Path(folder), found)
+        write_folder(folder, found)
     return found
 
 
@@ -130,19 +192,6 @@ def score(files: PathsInput, **options: Unpack[ScoreOptions]) -> Score:
     asked = values_of(declared(ScoreOptions), options)
     best = solve(fabric.workload, machine=fabric.machine, **asked)
     return scored(model.nest, fabric, best, notes=model.notes)
-
-
-def write_folder(folder: Path, files: dict[str, str]) -> None:
-    """Write texts into a folder, which is made if need be.
-
-    Raises:
-        InputError: if they cannot be written.
-    """
-    from optmap.base.writing import made_folder, write_text
-
-    place = made_folder(folder)
-    for name, text in files.items():
-        write_text(place / name, text)
 
 
 def _paths(files: PathsInput) -> list[str | Path]:

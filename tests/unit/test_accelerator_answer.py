@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -36,13 +35,10 @@ from optmap.workloads.workload import Semantics
 
 
 @pytest.fixture
-def sampling() -> Iterator[Method]:
+def sampling(registry: dict[str, Method]) -> Method:
     """A method that samples, registered for one test."""
-    before = dict(METHODS)
-    METHODS["sampled"] = Method(name="sampled", description="random mappings", routes=(MESHED,))
-    yield METHODS["sampled"]
-    METHODS.clear()
-    METHODS.update(before)
+    registry["sampled"] = Method(name="sampled", description="random mappings", routes=(MESHED,))
+    return registry["sampled"]
 
 
 def answer(**options: object) -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +22,6 @@ from optmap.mappings.levels import Mapping
 from optmap.mappings.nest_batch import NestBatch
 from optmap.questions.options import Merit
 from optmap.search import (
-    METHODS,
     Answer,
     Brief,
     End,
@@ -48,15 +46,6 @@ from optmap.workloads.parser import parse_workload
 
 WORKLOAD = "C[i,j] += A[i,k]*B[k,j]"
 EXTENTS = {"i": 16, "j": 16, "k": 16}
-
-
-@pytest.fixture
-def registry() -> Iterator[dict[str, Method]]:
-    """The methods, left as they were found."""
-    before = dict(METHODS)
-    yield METHODS
-    METHODS.clear()
-    METHODS.update(before)
 
 
 def brief(seed: int = 0, settings: object = NoSettings()) -> Brief[Any]:

@@ -15,7 +15,7 @@ from optmap.count.meshes.count import NEST_EXACT, count_nest
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import nest_of
 from optmap.questions.options import Merit
-from optmap.search import METHODS, Brief, End, NoSettings, Proposals, random_nests
+from optmap.search import Brief, End, NoSettings, Proposals, random_nests
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 ASKED: dict[str, Any] = {
@@ -123,26 +123,22 @@ def test_a_generator_is_a_search() -> None:
     assert one.best.energy_pj == one.best.value
 
 
+@pytest.mark.usefixtures("registry")
 def test_the_example_of_the_readme_is_solved_compared_and_judged(capsys: pytest.CaptureFixture[str]) -> None:
     """A search of a user's own, registered, as a reader would type it."""
     example = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[-2]
-    before = dict(METHODS)
-    try:
-        exec(compile(example, "README.md", "exec"), {})
-        said = capsys.readouterr().out
-        assert "method     shuffled, objective edp" in said
-        assert "2,000 in " in said
-        assert "\n30 True " in said or "\n30 False " in said
-        found = optmap.solve("resnet18/R12", machine="eyeriss_like", method="shuffled", evaluations=2000)
-        again = optmap.solve("resnet18/R12", machine="eyeriss_like", method="shuffled", evaluations=2000)
-        assert found.to_dict()["digest"] == again.to_dict()["digest"]
-        compared = optmap.compare(**ASKED, methods="exact,shuffled", evaluations=500).to_dict()
-        assert [row["method"] for row in compared["rows"]] == ["exact", "shuffled"]
-        assert compared["rows"][1]["search"]["evaluations"] == 500
-        assert compared["rows"][1]["over_best"] >= 0
-    finally:
-        METHODS.clear()
-        METHODS.update(before)
+    exec(compile(example, "README.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert "method     shuffled, objective edp" in said
+    assert "2,000 in " in said
+    assert "\n30 True " in said or "\n30 False " in said
+    found = optmap.solve("resnet18/R12", machine="eyeriss_like", method="shuffled", evaluations=2000)
+    again = optmap.solve("resnet18/R12", machine="eyeriss_like", method="shuffled", evaluations=2000)
+    assert found.to_dict()["digest"] == again.to_dict()["digest"]
+    compared = optmap.compare(**ASKED, methods="exact,shuffled", evaluations=500).to_dict()
+    assert [row["method"] for row in compared["rows"]] == ["exact", "shuffled"]
+    assert compared["rows"][1]["search"]["evaluations"] == 500
+    assert compared["rows"][1]["over_best"] >= 0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from strategies import affine_workloads, convolutions_1d, convolutions_2d, loop_
 
 from optmap.count.levels.per_level import LevelModel
 from optmap.mappings.reuse import TensorRoom, dataflow, safe_working_set
-from optmap.programs import TileSpace, whole_count
+from optmap.programs import TileSpace, linear_subscripts, whole_count
+from optmap.workloads.halo import run_values
+from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 
 FAMILIES = (matmuls, convolutions_1d, convolutions_2d)
@@ -148,3 +150,33 @@ def test_splitting_covers_a_box_and_ends_in_exact_ones(data):
         assert inside
         box = inside[-1]
     assert space.is_exact(box)
+
+
+@given(st.data())
+@settings(max_examples=cases(200, 600))
+def test_the_walk_over_whole_tiles_brings_in_the_least_share(data):
+    """Else rows along a reuse dim would have to look at every length of a walk."""
+    size = st.integers(1, 9)
+    box = data.draw(st.lists(size, min_size=2, max_size=4))
+    coefficients = data.draw(st.lists(st.integers(1, 12), min_size=len(box), max_size=len(box)))
+    along, extent = data.draw(st.integers(0, len(box) - 1)), data.draw(st.integers(1, 40))
+    walked = [run_values(tuple(coefficients), tuple(box), along, n) for n in range(1, extent + 1)]
+    tiled = extent // box[along] * box[along]
+    shares = [entered * extent >= n * walked[-1] for n, entered in enumerate(walked, 1)]
+    assert all(shares) == (tiled == 0 or shares[tiled - 1])
+
+
+def test_rows_along_a_reuse_dim_take_as_long_for_every_extent(monkeypatch):
+    """They once walked over every tile of a row, which no time limit ended."""
+    walks = []
+    monkeypatch.setattr(linear_subscripts, "run_values", lambda *asked: walks.append(asked) or run_values(*asked))
+    counts = set()
+    for extent in (50, 65537):
+        workload = parse_workload("O[a,b] += A[a+2*b,c]*B[c+b,a]", {"a": 1000003, "b": extent, "c": 99991})
+        space = TileSpace(workload)
+        box = space.single(dict.fromkeys(workload.dims, 7))
+        space.traffic(dataflow(workload, ("a", "c", "b")), box, None)
+        counts.add(len(walks))
+        walks.clear()
+    (count,) = counts
+    assert 0 < count <= 8

@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from toys import SQUARED, points
 
 import optmap
 from optmap.base.errors import CheckError, InputError, UnknownNameError
 from optmap.machines.machine import CapacityRule
-from optmap.mappings.levels import LevelMapping, Mapping
-from optmap.questions.objective import OBJECTIVES, TIME, Combination, Objective, Term, register_objective
+from optmap.questions.objective import register_objective
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search import METHODS, Found, Method, Question, Route, cost_of, refuse, register_method
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 PROBLEM: dict[str, Any] = {"workload": STATEMENT, "extents": {"i": 12, "j": 10, "k": 8}}
-
-
-@pytest.fixture
-def registry() -> Iterator[dict[str, Method]]:
-    """The methods, left as they were found."""
-    before = dict(METHODS)
-    yield METHODS
-    METHODS.clear()
-    METHODS.update(before)
-
-
-def points(question: Question, **sizes: int) -> Mapping:
-    """Tiles of one point, but for some dims."""
-    dims = question.workload.dims
-    tile = {d: sizes.get(d, 1) for d in dims}
-    return Mapping(
-        levels=tuple(
-            LevelMapping(level=level.name, tile=dict(tile), permutation=dims, spatial={})
-            for level in question.machine.levels
-        )
-    )
 
 
 def own(solve: Callable[[Question], Found], **abilities: Any) -> Method:
@@ -125,22 +104,18 @@ def test_what_it_claims_is_counted_again(
 @pytest.mark.usefixtures("registry")
 def test_it_may_minimise_an_objective_of_ones_own() -> None:
     """Counted, bounded by what must move, and refused by the methods that do not know it."""
-    squared = Objective(name="squared", description="", terms=(Term(quantity=TIME, combination=Combination.SUM),) * 2)
-    register_objective(squared)
-    try:
-        own(lambda question: Found(mapping=points(question, i=3)), objectives=("squared",))
-        result = optmap.solve(**PROBLEM, memory="60w", method="own")
-        assert result.objective == "squared"
-        assert result.exact == sum(row.words for row in result.boundaries) ** 2
-        assert result.cost_unit == "words*words"
-        least = 12 * 8 + 8 * 10 + 2 * 12 * 10
-        assert result.relaxation.value == result.integer_bound == least**2
-        assert result.bound is not None
-        assert least**2 <= result.bound.value <= result.exact
-        with pytest.raises(InputError, match=r"does not minimise squared .* use --method own"):
-            optmap.solve(**PROBLEM, memory="60w", method="mopt", objective="squared")
-    finally:
-        del OBJECTIVES["squared"]
+    register_objective(SQUARED)
+    own(lambda question: Found(mapping=points(question, i=3)), objectives=("squared",))
+    result = optmap.solve(**PROBLEM, memory="60w", method="own")
+    assert result.objective == "squared"
+    assert result.exact == sum(row.words for row in result.boundaries) ** 2
+    assert result.cost_unit == "words*words"
+    least = 12 * 8 + 8 * 10 + 2 * 12 * 10
+    assert result.relaxation.value == result.integer_bound == least**2
+    assert result.bound is not None
+    assert least**2 <= result.bound.value <= result.exact
+    with pytest.raises(InputError, match=r"does not minimise squared .* use --method own"):
+        optmap.solve(**PROBLEM, memory="60w", method="mopt", objective="squared")
 
 
 @pytest.mark.parametrize(

@@ -3,56 +3,53 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases import cases
+from shell import run
+from toys import one_point
 
 import optmap
 from optmap.base.errors import InputError
-from optmap.cli import main
+from optmap.count.policies import POLICIES
+from optmap.interchange import FORMATS
+from optmap.machines.traits import TRAITS
 from optmap.questions.objective import OBJECTIVES
-from optmap.search import METHODS, PLUGINS, Found, Method, Route, code_digest, is_shared, load_plugin, register_method
+from optmap.search import (
+    METHODS,
+    PLUGINS,
+    Found,
+    Method,
+    Plugin,
+    Question,
+    Route,
+    code_digest,
+    is_shared,
+    load_plugin,
+    register_method,
+)
 from optmap.search.methods import HOMES
 from optmap.sweeps import Options, answer_text, make_point, task_text
 
-TOY = Path(__file__).resolve().parents[1] / "data" / "plugin_points.py"
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 SIZES = ("--extents", "i=6,j=6,k=6")
 
 
-@pytest.fixture(autouse=True)
-def registries() -> Iterator[None]:
-    """All registries, and the path of modules, left as they were found."""
-    kept = [(registry, dict(registry)) for registry in (METHODS, OBJECTIVES, PLUGINS, HOMES)]
-    path = list(sys.path)
-    yield
-    sys.path[:] = path
-    for registry, before in kept:
-        registry.clear()
-        registry.update(before)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """A plug-in, in a folder where Python does not look."""
-    return Path(shutil.copy(TOY, tmp_path / "toy.py"))
-
-
-def run(*args: str | Path, capsys: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert main([str(arg) for arg in args]) == code
-    said = capsys.readouterr()
-    return said.out, said.err
+pytestmark = pytest.mark.usefixtures("registry")
 
 
 def test_a_plugin_is_loaded_once_by_its_file(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = load_plugin(toy)
-    assert (found.name, found.methods, found.objectives) == (str(toy.resolve()), ("points",), ())
+    assert found == Plugin(
+        name=str(toy.resolve()),
+        methods=("points", "banked"),
+        objectives=("squared",),
+        policies=("accelerators-anew",),
+        traits=("banks",),
+        formats=("line",),
+    )
     assert load_plugin(str(toy)) is found
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "said as it is imported\n")
@@ -64,7 +61,7 @@ def test_a_plugin_is_loaded_once_by_its_file(toy: Path, capsys: pytest.CaptureFi
 def test_a_plugin_is_loaded_by_its_name(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(toy.parent)
     toy.rename(toy.with_name("named_toy.py"))
-    assert load_plugin("named_toy").methods == ("points",)
+    assert load_plugin("named_toy").methods == ("points", "banked")
     del sys.modules["named_toy"]
 
 
@@ -73,7 +70,7 @@ def test_a_module_that_was_imported_before_is_a_plugin_all_the_same(toy: Path, m
     toy.rename(toy.with_name("earlier_toy.py"))
     __import__("earlier_toy")
     assert not is_shared("points")
-    assert load_plugin("earlier_toy").methods == ("points",)
+    assert load_plugin("earlier_toy").methods == ("points", "banked")
     assert is_shared("points")
     del sys.modules["earlier_toy"]
 
@@ -105,7 +102,7 @@ def test_without_it_the_method_is_unknown(capsys: pytest.CaptureFixture[str]) ->
 
 
 BAD = {
-    "nothing = 1\n": (0, "note: plug-in {file} registers no method, no objective and no counting"),
+    "nothing = 1\n": (0, "note: plug-in {file} registers no method, objective, counting, trait or format"),
     "x = 1\nraise ValueError('no good')\n": (2, "plug-in {file}: line 2: ValueError: no good"),
     "import sys\nsys.exit(7)\n": (2, "plug-in {file}: line 2: SystemExit: 7"),
     "def f(:\n": (2, "plug-in {file}: line 1: SyntaxError: "),
@@ -135,8 +132,15 @@ def test_nothing_stays_of_one_that_fails(toy: Path) -> None:
     toy.write_text(toy.read_text() + "\nraise ValueError\n")
     with pytest.raises(InputError, match="ValueError: it ends the program"):
         load_plugin(toy)
-    assert "points" not in METHODS
-    assert "points" not in HOMES
+    for name, place in (
+        ("points", METHODS),
+        ("points", HOMES),
+        ("squared", OBJECTIVES),
+        ("accelerators-anew", POLICIES),
+    ):
+        assert name not in place
+    assert "banks" not in TRAITS
+    assert "line" not in FORMATS
 
 
 @pytest.mark.parametrize(
@@ -147,7 +151,7 @@ def test_nothing_stays_of_one_that_fails(toy: Path) -> None:
         ("a-b", "no name of a module"),
         ("", "give the name of a module"),
         ("toy", r"toy\.py is here: --plugin toy\.py"),
-        ("tpy.py", r"no such file; did you mean toy\.py\?"),
+        ("tpy.py", r"no such file; did you mean toy\.py or toys\.py\?"),
     ],
 )
 def test_what_is_no_plugin_is_refused(name: str, said: str, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,15 +239,11 @@ def test_a_method_that_a_script_registers_is_swept_in_its_process(tmp_path: Path
     """Others are answered by workers; a network that is solved with it works as well."""
     import os
 
-    from optmap.mappings.levels import LevelMapping, Mapping
-
     seen: list[int] = []
 
-    def mine(question: Any) -> Found:
+    def mine(question: Question) -> Found:
         seen.append(os.getpid())
-        dims = question.workload.dims
-        level = LevelMapping(level="Fast", tile=dict.fromkeys(dims, 1), permutation=dims, spatial={})
-        return Found(mapping=Mapping(levels=(level,)))
+        return one_point(question)
 
     register_method(Method(name="mine", description="", routes=(Route(solve=mine, objectives=("bottleneck",)),)))
     spec = {"workloads": ["resnet18/R12"], "capacities": {"values": ["4096w"]}, "methods": ["bound", "mine"]}

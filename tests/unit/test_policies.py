@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
@@ -16,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from host_machines import AVX512
+from shell import run
 from spatial_brute_force import best_of_all, tiny_fabric
 from spatial_strategies import COUNTINGS
 
@@ -23,7 +21,6 @@ import optmap
 from optmap.base.clock import NO_LIMIT
 from optmap.base.errors import InputError, UnknownNameError
 from optmap.checker import check_document
-from optmap.cli import main
 from optmap.count.level_policy import LevelPolicy
 from optmap.count.levels.whole_nest import exact_traffic
 from optmap.count.meshes.batch import evaluate_batch
@@ -37,41 +34,17 @@ from optmap.search import PLUGINS, code_digest, is_shared, load_plugin, random_n
 from optmap.search.exact import search_nest
 from optmap.sweeps import Options, answer_text, make_point, task_text
 
-TOY = Path(__file__).resolve().parents[1] / "data" / "plugin_counting.py"
 RECORDS = Path(__file__).resolve().parents[1] / "data" / "timeloop_conformance.json"
 PRODUCT = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=4,j=6,k=8")
 KEY = "accelerators-anew"
 
 
-@pytest.fixture(autouse=True)
-def registries() -> Iterator[None]:
-    """All registries, and the path of modules, left as they were found."""
-    kept = [(registry, dict(registry)) for registry in (POLICIES, HOMES, PLUGINS)]
-    path = list(sys.path)
-    yield
-    sys.path[:] = path
-    for registry, before in kept:
-        registry.clear()
-        registry.update(before)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """The plug-in, in a folder where Python does not look."""
-    return Path(shutil.copy(TOY, tmp_path / "toy.py"))
-
-
-def run(*args: str | Path, capsys: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
-    capsys.readouterr()
-    assert main([str(arg) for arg in args]) == code
-    said = capsys.readouterr()
-    return said.out, said.err
+pytestmark = pytest.mark.usefixtures("registry")
 
 
 def test_a_plugin_registers_it(toy: Path) -> None:
     before = dict(POLICIES)
-    found = load_plugin(toy)
-    assert (found.methods, found.objectives, found.policies) == ((), (), (KEY,))
+    assert load_plugin(toy).policies == (KEY,)
     assert {key: policy for key, policy in POLICIES.items() if key != KEY} == before
     assert list(nest_policies()) == ["exact", "timeloop", "factorflow", "anew"]
     assert is_shared("random", "anew")

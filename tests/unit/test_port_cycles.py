@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import optmap
 from optmap.base.errors import InputError
 from optmap.checker import check_document
 from optmap.cli.app import app
-from optmap.search import METHODS, Method
+from optmap.search import Method
 
 NAMES = ("port-cycles", "traffic")
 PRODUCT: dict[str, Any] = {"workload": "C[i,j] = A[i,k]*B[k,j]", "extents": {"i": 8, "j": 6, "k": 8}}
@@ -99,11 +99,10 @@ def test_a_journal_of_one_name_goes_on_under_the_other(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def older_method() -> Iterator[str]:
+def older_method(registry: dict[str, Method]) -> str:
     """A method that says it minimises `traffic`, from before the number had another name."""
-    METHODS["sampled"] = Method(name="sampled", description="random mappings", routes=(MESHED,))
-    yield "sampled"
-    del METHODS["sampled"]
+    registry["sampled"] = Method(name="sampled", description="random mappings", routes=(MESHED,))
+    return "sampled"
 
 
 def test_a_method_that_knows_the_older_name_is_asked_by_either(older_method: str) -> None:

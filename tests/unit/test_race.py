@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import exp, log
@@ -20,7 +19,6 @@ from optmap.count.meshes.count import NEST_EXACT
 from optmap.files import library
 from optmap.machines.accelerator import Store
 from optmap.search import (
-    METHODS,
     PERFECT,
     Brief,
     Improvement,
@@ -177,15 +175,6 @@ def test_a_curve_goes_on_to_the_end_of_its_search_in_multiples_of_the_bound() ->
     found = race(layer("a", EXACT))
     points = list(curve_of(found, found.layers[0], "exact"))
     assert points == [Improvement(3, 0.5, 1.0105), Improvement(9, 1.0, 1.0), Improvement(10, 4.0, 1.0)]
-
-
-@pytest.fixture
-def registry() -> Iterator[dict[str, Method]]:
-    """The methods, left as they were found."""
-    before = dict(METHODS)
-    yield METHODS
-    METHODS.clear()
-    METHODS.update(before)
 
 
 def small_batches(brief: Brief[NoSettings]) -> Proposals:

@@ -15,6 +15,7 @@ from .shapes import (
     maybe,
     name,
     number,
+    plain,
     positive,
     rate,
     record,
@@ -110,6 +111,8 @@ LEVEL: dict[str, Shape] = {
     "buffering": positive,
 }
 LINK: dict[str, Shape] = {"line_bytes": maybe(positive), "ways": maybe(positive), "core_bandwidth": maybe(BANDWIDTH)}
+TRAITS: dict[str, Shape] = {"traits": table(plain, 1)}
+"""What no count of the library reads."""
 CORE = record(**dict.fromkeys(["vector_bytes", "registers", "fma_ports", "fma_latency", "load_ports"], positive))
 AMOUNT = record(value=number, unit=word("words", "cycles"))
 UNSURE = record(value=maybe(number), unit=word("words", "cycles"))
@@ -144,7 +147,7 @@ PROCESSOR: dict[str, Shape] = {
     "memory": name,
     "cores": positive,
     "clock_hz": maybe(positive),
-    "levels": many(records(LEVEL, LEVEL | LINK), 1),
+    "levels": many(records(*(LEVEL | link | own for link in ({}, LINK) for own in ({}, TRAITS))), 1),
 }
 MACHINE = records(PROCESSOR, PROCESSOR | {"core": CORE})
 RELATION = word("=", "<=", ">=", "%")

@@ -63,6 +63,12 @@ def rate(value: Any, where: str) -> None:
         raise RefusedError(f"{where} is {value!r}; it must be positive")
 
 
+def plain(value: Any, where: str) -> None:
+    """A text, true or false, or a finite number of either sign."""
+    if type(value) not in (str, bool, int, float) or (type(value) is float and not abs(value) < inf):
+        raise RefusedError(f"{where} is {value!r}; a text, true or false, or a finite number is needed")
+
+
 def anything(value: Any, where: str) -> None:
     """What has a form of its own, checked elsewhere."""
 

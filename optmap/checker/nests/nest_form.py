@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.form import BETWEEN, CAPACITY, EXTENTS, RELATION, SAID
+from ..core.form import BETWEEN, CAPACITY, EXTENTS, RELATION, SAID, TRAITS
 from ..core.shapes import (
     Shape,
     anything,
@@ -79,7 +79,12 @@ MACHINE = record(
     memory=name,
     cores=positive,
     clock_hz=maybe(positive),
-    levels=many(records(*(LEVEL | STORE | more | lines for more in BY_BITS for lines in AS_CACHE)), 1),
+    levels=many(
+        records(
+            *(LEVEL | STORE | more | lines | own for more in BY_BITS for lines in AS_CACHE for own in ({}, TRAITS))
+        ),
+        1,
+    ),
     outermost=records(*(STORE | more for more in BY_BITS)),
     arithmetic=record(energy_pj=EXACTLY, word_bits=maybe(positive)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from optmap.base.errors import InputError
-from optmap.base.writing import made_folder, to_json, write_text
+from optmap.base.writing import made_folder, to_json, write_folder
 from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
@@ -65,9 +65,7 @@ def write_code(code: Code, folder: str | Path) -> tuple[Path, ...]:
     for name in files:
         if (place / name).exists() and not _ours(place / name):
             raise InputError(f"{place / name} is there and was not {MARK}; choose another folder, or remove it")
-    for name, text in files.items():
-        write_text(place / name, text)
-    return tuple(place / name for name in files)
+    return write_folder(place, files)
 
 
 def _ours(path: Path) -> bool:

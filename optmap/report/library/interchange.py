@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from optmap.answers.documents.solution import SCHEMAS
-from optmap.base.writing import to_json
+from optmap.base.writing import to_json, write_folder
 from optmap.count.meshes.results import SpatialCost
 from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
@@ -41,8 +43,8 @@ def model_document(model: TimeloopModel) -> dict[str, object]:
     }
 
 
-def model_files(model: TimeloopModel) -> dict[str, str]:
-    """Files of optmap by name: `workload.yaml`, `machine.yaml`, and `mapping.json`, which `evaluate` counts."""
+def write_model(model: TimeloopModel, folder: str | Path) -> tuple[Path, ...]:
+    """Write files of optmap: `workload.yaml`, `machine.yaml`, and `mapping.json`, which `evaluate` counts."""
     found = {}
     if model.workload is not None:
         found["workload.yaml"] = workload_yaml(model.workload)
@@ -52,4 +54,4 @@ def model_files(model: TimeloopModel) -> dict[str, str]:
         document = model_document(model)
         kept = {key: document[key] for key in ("workload", "machine", "mapping")}
         found["mapping.json"] = to_json({"schema": SCHEMAS[SpatialCost.kind], **kept}) + "\n"
-    return found
+    return write_folder(folder, found)

@@ -46,10 +46,11 @@ def core_text(machine: Machine) -> str:
 
 
 def _line_text(level: Level) -> str:
-    """Lines and ways of a cache, and what one core gets; empty if unknown."""
+    """Lines and ways of a cache, what one core gets, and traits of one's own; empty if unknown."""
     texts = [] if level.line_bytes is None else [f"lines of {level.line_bytes} bytes"]
     texts += [] if level.ways is None else [f"{level.ways} ways"]
     texts += [] if level.core_bandwidth is None else [f"{level.core_bandwidth} for one core alone"]
+    texts += [f"{name} {value}" for name, value in level.traits]
     return ", ".join(texts)
 
 
@@ -89,14 +90,16 @@ def stores_table(machine: Machine) -> str:
     ]
     lines = [
         ("arithmetic", f"{machine.units:,} units, {_decimal(machine.arithmetic.energy_pj)} pJ per multiply-accumulate"),
-        *((level.name, f"cache{text and ', '}{text}") for level, text in _caches(machine)),
+        *((level.name, text) for level in machine.levels for text in [_kind_text(level)] if text),
         *((name, text) for name, store, _ in stores for text in [_rules(store)] if text),
     ]
     return grid(MEMORIES, "<><>>><", rows) + "\n\n" + pairs(lines)
 
 
-def _caches(machine: Machine) -> list[tuple[Level, str]]:
-    return [(level, _line_text(level)) for level in machine.levels if level.kind is LevelKind.CACHE]
+def _kind_text(level: Level) -> str:
+    """That it is a cache, with its lines, and its traits of one's own; empty for a scratchpad without any."""
+    texts = ["cache"] if level.kind is LevelKind.CACHE else []
+    return ", ".join([*texts, *([text] if (text := _line_text(level)) else [])])
 
 
 def _keeps(store: Store) -> str:
