@@ -292,7 +292,7 @@ FUSED = Method(
     routes=(
         Route(
             solve=_fused,
-            objectives=("traffic",),
+            objectives=("traffic", "loads"),
             most_levels=1,
             capacity=TILE_ONLY,
             tiles=(TileRule.ANY,),

@@ -44,8 +44,9 @@ def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[
     for node in nodes:
         indent = INDENT * depth
         match node:
-            case Keep(level=level, tensors=tensors, of=of):
+            case Keep(level=level, tensors=tensors, of=of, only=only):
                 part = f" of {ranges_text(of)}" if of else ""
+                part += f" for {', '.join(only)} only" if only else ""
                 yield f"{indent}/* {level} keeps {', '.join(tensors) or 'nothing of its own'}{part} */"
             case Loop(dim=dim, tile=tile):
                 yield f"{indent}for ({dim} in steps of {tile})"
