@@ -26,6 +26,11 @@ FAMILY = (
     "kept whole, inputs without rows loaded with every strip or kept for good"
 )
 """The mappings among which the best is looked for, in words."""
+APART = (
+    "every product by itself, a tile of one of its tensors staying, every intermediate stored and loaded; of every "
+    "number of tiles the smallest ones, and pinned what then fits"
+)
+"""Of these the mappings without anything fused."""
 MOST_RESIDENT = 4
 """Inputs without rows that may stay for good: all sets of them are tried."""
 
@@ -93,7 +98,13 @@ def _words(workload: Workload, access: TensorAccess, batch: Sequence[str]) -> in
 
 
 def best_run(
-    workload: Workload, steps: Sequence[Step], memory: int, *, stores: bool = True, clock: Clock = NO_LIMIT
+    workload: Workload,
+    steps: Sequence[Step],
+    memory: int,
+    *,
+    stores: bool = True,
+    apart: bool = False,
+    clock: Clock = NO_LIMIT,
 ) -> Run | None:
     """The mapping of a run that moves the fewest words; None if none fits.
 
@@ -102,15 +113,16 @@ def best_run(
         steps: its products.
         memory: words that fit.
         stores: whether words that are stored count.
+        apart: whether every product is to be done by itself, and every intermediate stored.
         clock: when it is late, the best so far is taken.
     """
     rows, pair = rows_of(workload, steps), pair_of(workload, steps[0], steps[1])
     extent = 0 if rows is None else workload.extents[rows]
-    whole = _Strip(workload=workload, steps=steps, memory=memory, stores=stores, clock=clock)
+    whole = _Strip(workload=workload, steps=steps, memory=memory, stores=stores, apart=apart, clock=clock)
     best = whole.best()
     if best is not None:
         best = replace(best, strip=extent)
-    if rows is None or len(steps) == 2:  # of two the strips are tiles
+    if rows is None or apart or len(steps) == 2:  # of two the strips are tiles
         return best
     weights, times = _weights(workload, steps, rows, pair.batch), pair.times
     for strip in reversed(smallest_tiles(extent)[:-1].tolist()):
@@ -148,6 +160,8 @@ class _Strip:
     memory: int
     """Words beside those that stay for good."""
     stores: bool
+    apart: bool
+    """Whether products are not fused, and intermediates do not stay."""
     resident: tuple[str, ...] = ()
     clock: Clock
 
@@ -157,7 +171,7 @@ class _Strip:
         found: dict[tuple[int, Way], Run] = {(-1, Way.DONE): Run(strip=0, resident=(), parts=(), ways=(), words=0)}
         for number in range(len(self.steps)):
             for before, after in product(Way, [Way.DONE] if number == last else self._ways(number)):
-                for first in (number, number - 1):
+                for first in (number,) if self.apart else (number, number - 1):
                     so_far = found.get((first - 1, before))
                     member = None if so_far is None else self._member(first, number, before, after)
                     if so_far is None or member is None:
@@ -176,7 +190,8 @@ class _Strip:
 
     def _ways(self, number: int) -> list[Way]:
         """How the result of a product may go on."""
-        return list(Way) if self.steps[number].functions else [Way.INSIDE, Way.DONE]
+        inside = [] if self.apart else [Way.INSIDE]
+        return [*inside, Way.DONE, Way.RAW] if self.steps[number].functions else [*inside, Way.DONE]
 
     def _member(self, first: int, last: int, before: Way, after: Way) -> Apart | Fused | None:
         """Products by themselves, given how what they read comes and what they make goes."""

@@ -34,43 +34,52 @@ def fused(question: Question) -> Found:
         LimitError: for more tile sizes than are looked at.
         InfeasibleError: if no member fits.
     """
+    return _solve(question, together=True)
+
+
+def apart(question: Question) -> Found:
+    """The mapping that moves the fewest words where every product is done by itself; as `fused`."""
+    return _solve(question, together=False)
+
+
+def _solve(question: Question, *, together: bool) -> Found:
     workload, level = question.workload, question.machine.levels[0]
     unit = question.objective.unit(question.machine)
     if unit != "words":
         raise InputError(
-            f"fused mappings are compared by words, and the objective {question.objective.name} of "
+            f"mappings of chains are compared by words, and the objective {question.objective.name} of "
             f"{question.machine.name} is in {unit}; use --memory, or a bandwidth of one word per cycle"
         )
-    steps = steps_of(workload)
-    pairs = [pair_of(workload, *two, stores=question.objective.stores) for two in pairwise(steps)]
+    steps, stores = steps_of(workload), question.objective.stores
+    pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
     for pair in pairs:
         _check_size(workload, pair)
     memory = level.most_words(workload.word_bits) // level.buffering
-    best = runs.best_run(workload, steps, memory, stores=question.objective.stores, clock=question.clock)
+    best = runs.best_run(workload, steps, memory, stores=stores, apart=not together, clock=question.clock)
     if best is None:
         needed = max(_least_room(pair) for pair in pairs)
         raise InfeasibleError(
             f"{level.name} has {several(memory, 'word')}; every mapping of {workload.title} needs {needed:,}: one word "
             "of every tensor of a statement"
         )
-    late = question.clock.late
+    late, exhausted = question.clock.late, len(steps) == 2 or not together
     nodes = run_tree(workload, steps, best, level.name, question.machine.memory)
-    all_of_them = len(steps) == 2 and not late
     sizes = chain_words(workload)
-    names = [*loaded_tensors(workload), *(stored_tensors(workload) if question.objective.stores else ())]
+    names = [*loaded_tensors(workload), *(stored_tensors(workload) if stores else ())]
+    space = f"{runs.FAMILY}; {family.FAMILY}" if together and not exhausted else family.FAMILY
     return Found(
         mapping=MappingTree(workload=workload, machine=question.machine, nodes=nodes),
-        claimed=best.words if len(steps) == 2 else None,
+        claimed=best.words if exhausted else None,
         relaxation=Relaxation(
             value=float(sum(sizes[name] for name in names)),
             proved=True,
             formulation="compulsory traffic: every word of inputs and outputs once",
             tolerance=0.0,
         ),
-        bound=best.words if all_of_them else None,
-        proved=all_of_them,
-        proof="every mapping of the family was looked at" if all_of_them else "",
-        space=family.FAMILY if len(steps) == 2 else f"{runs.FAMILY}; {family.FAMILY}",
+        bound=best.words if exhausted and not late else None,
+        proved=exhausted and not late,
+        proof="every mapping of the family was looked at" if exhausted and not late else "",
+        space=space if together else runs.APART,
         late=late,
         notes=("nothing is computed again",),
     )
