@@ -87,7 +87,7 @@ class CapacityCurve(Shown):
 
     @property
     def pays(self) -> tuple[int, int] | None:
-        """Between which of its capacities fusing moves fewer words than every statement by itself; None nowhere."""
+        """The first and the last room where fewer words move than by every statement by itself; None nowhere."""
         better = [point.room_words for point in self.points if point.apart is not None and point.words < point.apart]
         return (better[0], better[-1]) if better else None
 

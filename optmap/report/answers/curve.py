@@ -38,7 +38,7 @@ def _bends(curve: CapacityCurve) -> list[str]:
         knee = f"{curve.knee.room_words:,} words, where {curve.knee.words:,} move"
         lines.append(f"at most 5 % above that from {knee}")
     if curve.pays is not None:
-        lines.append(f"fusing moves fewer words from {curve.pays[0]:,} to {curve.pays[1]:,} words")
+        lines.append(f"fusing moves fewer words first in {curve.pays[0]:,} words, last in {curve.pays[1]:,}")
     return lines
 
 
