@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from optmap.verbs.comparing import algorithms as algorithms
     from optmap.verbs.comparing import compare as compare
     from optmap.verbs.comparing import randomized as randomized
+    from optmap.verbs.curving import curve as curve
     from optmap.verbs.deriving import classes as classes
     from optmap.verbs.deriving import closed_form as closed_form
     from optmap.verbs.deriving import derive as derive
@@ -135,6 +136,7 @@ _HOMES = {
     "verbs.checking": "check conformance evaluate",
     "checker": "Report",
     "verbs.comparing": "algorithms compare randomized",
+    "verbs.curving": "curve",
     "verbs.deriving": "classes closed_form derive inferred_reuse regimes",
     "base.errors": (
         "CheckError ContradictionError InfeasibleError InputError LimitError OneStatementError OptmapError "

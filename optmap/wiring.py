@@ -363,6 +363,14 @@ def _tiles_answer() -> Presentation:
     )
 
 
+@PRESENTATIONS.add("curve")
+def _curve() -> Presentation:
+    from optmap.report.answers import curve
+    from optmap.report.pictures import curve_plot
+
+    return Presentation(table=curve.curve_table, document=curve.curve_document, plot=curve_plot.plot_curve)
+
+
 @PRESENTATIONS.add("comparison/tiles")
 def _tiles_comparison() -> Presentation:
     from optmap.report.answers import compare

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from optmap.base.errors import InputError, TreeError
 from optmap.files.fields import Fields
 from optmap.files.trees import read_tree
 from optmap.machines.machine import Level, Machine
+from optmap.mappings.nodes import Keep, Sequence, leaves
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
@@ -148,3 +150,33 @@ def _keep(rng: random.Random, workload: Workload, nodes: list[dict], tensor: str
         for branch in nodes[-1]["sequence"]:
             if _touches(workload, branch, tensor):
                 _keep(rng, workload, branch, tensor, levels[here:])
+
+
+def there_for_some(rng: random.Random, tree: MappingTree) -> tuple[MappingTree, MappingTree] | None:
+    """A tree with a Keep that is there for some branches of the sequence below it only, and the same in other words.
+
+    In other words the Keep is above these branches alone, in a sequence of their own if there are several.
+
+    Returns:
+        None for a tree without such a place, or where the Keep would be above nothing that it names.
+    """
+    *above, last = tree.nodes
+    keep = above[-1] if above else None
+    if not isinstance(keep, Keep) or not isinstance(last, Sequence):
+        return None
+    first = rng.randrange(len(last.branches))
+    beyond = rng.randint(first + 1, len(last.branches))
+    before, mine, after = last.branches[:first], last.branches[first:beyond], last.branches[beyond:]
+    only, others = (
+        tuple(leaf.statement for branch in some for leaf in leaves(branch)) for some in (mine, (*before, *after))
+    )
+    if not others or set(only) & set(others):
+        return None
+    moved = (keep, *mine[0]) if len(mine) == 1 else (keep, Sequence(branches=mine))
+    try:
+        return (
+            replace(tree, nodes=(*above[:-1], replace(keep, only=only), last)),
+            replace(tree, nodes=(*above[:-1], Sequence(branches=(*before, moved, *after)))),
+        )
+    except TreeError:
+        return None

@@ -21,6 +21,7 @@ COMMANDS = {
     "solve": "solving",
     "bound": "bounding",
     "compare": "comparing",
+    "curve": "curving",
     "race": "racing",
     "algorithms": "algorithms",
     "randomized": "randomized",

@@ -51,9 +51,10 @@ def _node(fields: Fields) -> Node:
 
 
 def _keep(fields: Fields) -> Keep:
-    fields.allow("keep", "tensors", "of")
+    fields.allow("keep", "tensors", "of", "only")
     of = _ranges(fields.fields("of")) if fields.given("of") else {}
-    return Keep(level=fields.text("keep"), tensors=fields.texts("tensors"), of=of)
+    only = fields.texts("only") if fields.given("only") else ()
+    return Keep(level=fields.text("keep"), tensors=fields.texts("tensors"), of=of, only=only)
 
 
 def _loop(fields: Fields) -> Loop | Split:

@@ -6,7 +6,7 @@ depth, is a path without sequences and boxes; loops of one trip may be left out 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from optmap.base.errors import InputError
@@ -196,9 +196,7 @@ def _several_trips(nodes: tuple[Node, ...], workload: Workload) -> list[Node]:
                 found.append(node)
             left[node.dim] = min(left[node.dim], size)
         else:
-            found.append(
-                Keep(level=node.level, tensors=tuple(sorted(node.tensors))) if isinstance(node, Keep) else node
-            )
+            found.append(replace(node, tensors=tuple(sorted(node.tensors))) if isinstance(node, Keep) else node)
     return found
 
 

@@ -20,14 +20,18 @@ class Keep:
     of: dict[str, range] = field(default_factory=dict)
     """Only what operations with these dims in these ranges touch: a pinned part. No further Keep of the same level
     holds it again."""
+    only: tuple[str, ...] = ()
+    """Statements for which it is there: while another one runs it holds nothing. None for all below."""
 
     def document(self) -> dict[str, object]:
         """The same as a JSON-able object."""
         found: dict[str, object] = {"keep": self.level, "tensors": list(self.tensors)}
-        return {**found, "of": ranges_document(self.of)} if self.of else found
+        found |= {"of": ranges_document(self.of)} if self.of else {}
+        return found | ({"only": list(self.only)} if self.only else {})
 
     def __str__(self) -> str:
         part = f" of {ranges_text(self.of)}" if self.of else ""
+        part += f" for {', '.join(self.only)} only" if self.only else ""
         return f"{self.level} keeps {', '.join(self.tensors) or 'nothing of its own'}{part}"
 
 
@@ -112,8 +116,12 @@ class PathLeaf:
 
     @property
     def keeps(self) -> tuple[tuple[Address, Keep], ...]:
-        """The Keeps above it, outermost first."""
-        return tuple((address, node) for address, node in self.path if isinstance(node, Keep))
+        """The Keeps above it that are there for it, outermost first."""
+        return tuple(
+            (address, node)
+            for address, node in self.path
+            if isinstance(node, Keep) and (not node.only or self.statement in node.only)
+        )
 
     def branch(self, sequence: Address) -> int:
         """Number of the branch of a sequence that it is in."""

@@ -119,6 +119,9 @@ def _check_node(node: Node, statements: list[Statement], workload: Workload, mac
         for tensor in node.tensors:
             _check_tensor(tensor, node, statements, workload)
         _check_ranges(node.of, f"keep at {node.level} of", dims, workload)
+        for name in node.only:
+            if name not in {statement.name for statement in statements}:
+                raise _malformed(f"keep at {node.level} for {name} only, which is no statement below")
     elif isinstance(node, Box):
         if not node.ranges:
             raise _malformed("a box without any dim; leave it out")

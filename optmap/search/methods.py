@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optmap.base.names import enter
@@ -57,6 +58,12 @@ def _fused(question: Question) -> Found:
     from optmap.search.chains.solve import fused
 
     return fused(question)
+
+
+def _apart(question: Question) -> Found:
+    from optmap.search.chains.solve import apart
+
+    return apart(question)
 
 
 def _greedy(question: Question) -> Found:
@@ -286,19 +293,23 @@ TIMED = Method(
     ),
 )
 
+OF_CHAINS = Route(
+    solve=_fused,
+    objectives=("traffic", "loads"),
+    most_levels=1,
+    capacity=TILE_ONLY,
+    tiles=(TileRule.ANY,),
+    chains=True,
+)
 FUSED = Method(
     name="fused",
-    description="chains of two products in one memory: every fused and unfused tree of a family, the best one proved",
-    routes=(
-        Route(
-            solve=_fused,
-            objectives=("traffic",),
-            most_levels=1,
-            capacity=TILE_ONLY,
-            tiles=(TileRule.ANY,),
-            chains=True,
-        ),
-    ),
+    description="chains of products in one memory: fused and unfused trees of a family, of two products the best one",
+    routes=(OF_CHAINS,),
+)
+APART = Method(
+    name="apart",
+    description="what fused is compared with: every product by itself, every intermediate through the slow memory",
+    routes=(replace(OF_CHAINS, solve=_apart),),
 )
 
 METHODS.update(
@@ -306,7 +317,7 @@ METHODS.update(
         each.name: each
         for each in (
             *(MOPT, IOOUB, GEMMINI, ALGORITHM1, ARTIFACT, GREEDY, TILING_LP, EXACT, ALLOCATION, COSA),
-            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE, BAYESIAN, TIMED, FUSED),
+            *(RANDOM, EXHAUSTIVE, QUICKFLOW, SUNSTONE, BAYESIAN, TIMED, FUSED, APART),
         )
     }
 )

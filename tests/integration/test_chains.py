@@ -124,7 +124,20 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "sensitivity": ((*WORDS, "--machine", "eyeriss_like"),),
 }
 """Per command what it is given of a chain."""
-OTHERS = {"bound", "list", "show", "randomized", "check", "conformance", "doctor", "detect", "plot", "import", "score"}
+OTHERS = {
+    "bound",
+    "curve",
+    "list",
+    "show",
+    "randomized",
+    "check",
+    "conformance",
+    "doctor",
+    "detect",
+    "plot",
+    "import",
+    "score",
+}
 """Commands that describe or bound a chain, or to which none can be given: they take no workload, or another file."""
 
 

@@ -33,6 +33,7 @@ COMMANDS = (
     "validate",
     "bound",
     "compare",
+    "curve",
     "race",
     "sensitivity",
     "check",

@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "solve": ((*LAYER, "--machine", "i7-9700k"), (*SMALL, *ACCELERATOR, "--method", "allocation")),
     "bound": (("yolo9000/Y4", "--memory", "65536w"), (*LAYER, "--machine", "i7-9700k")),
     "compare": ((*SMALL, "--memory", "256w", "--methods", "mopt,iooub"),),
+    "curve": ((*SMALL, "--memory", "64w:256w", "--within", "50"),),
     "race": ((*SMALL, "--machine", "gemmini", "--methods", "random,allocation", "--budget", "1s"),),
     "algorithms": (("resnet18/R9", "--memory", "32KiB"),),
     "randomized": (("--extents", "d=50,m=40,n=60", "--memory", "100w", "--cost", "9"),),

@@ -11,7 +11,7 @@ import pytest
 import random_trees
 from cases import cases
 from mapping_trees import REFERENCE, moved, reference_tree, reference_workload, tree_of
-from random_trees import random_tree
+from random_trees import random_tree, there_for_some
 
 from optmap.base.errors import InputError, TreeError
 from optmap.checker import RefusedError
@@ -122,6 +122,16 @@ def test_trees_with_many_pinned_parts_are_counted_as_they_are_walked(
         nodes = _pinned_more(rng, [node.document() for node in tree.nodes], tree.workload)
         with contextlib.suppress(TreeError):  # a part of a part at one level, or of a level without one of its own
             found.append(judged(tree_of(nodes, tree.workload, tree.machine)))
+    assert found.count("counted") > 10, found
+
+
+def test_keeps_for_some_statements_only_are_counted_as_they_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
+    found = []
+    for seed in range(cases(300, 9000)):
+        rng = random.Random(f"only {seed}")
+        pair = there_for_some(rng, random_tree(rng, largest=4, shared=True))
+        found += [judged(pair[0])] if pair is not None else []
     assert found.count("counted") > 10, found
 
 

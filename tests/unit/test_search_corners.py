@@ -45,10 +45,10 @@ def touched_once(result: Answer) -> bool:
     ("method", "tiles"),
     [
         (method, tiles)
-        for method in (name for name, each in METHODS.items() if any(not route.meshes for route in each.routes))
+        for method, each in METHODS.items()
         for tiles in ("any", "divisors")
-        if method
-        not in ("mopt-artifact", "timed", "fused")  # the second is for machines with a core, the last for chains
+        if any(not route.meshes and not route.chains for route in each.routes)
+        and method not in ("mopt-artifact", "timed")  # the second is for machines with a core
         and (method, tiles) not in (("mopt-algorithm1", "divisors"), ("tiling-lp", "divisors"))
     ],
 )

@@ -5,7 +5,7 @@ import random
 import pytest
 import random_trees
 from mapping_trees import REFERENCE, reference_tree
-from random_trees import random_tree
+from random_trees import random_tree, there_for_some
 
 from optmap.base.errors import TreeError
 from optmap.count.trees import count_boxes, count_tree, walk_tree
@@ -38,6 +38,20 @@ def test_random_trees_are_counted_as_they_are_walked(block, monkeypatch):
             counted += 1
             alike(count, walk_tree(tree))
     assert counted > 5
+
+
+def test_a_keep_for_some_statements_only_is_one_above_a_sequence_of_their_own(monkeypatch):
+    monkeypatch.setattr(random_trees, "FAMILIES", PRODUCTS)
+    counted = 0
+    for seed in range(600):
+        rng = random.Random(seed)
+        pair = there_for_some(rng, random_tree(rng))
+        count = None if pair is None else count_boxes(pair[0])
+        if count is not None:  # every statement is done in every iteration
+            counted += 1
+            for tree in pair:
+                alike(count, walk_tree(tree))
+    assert counted > 10
 
 
 def test_reference_trees_are_counted_alike():

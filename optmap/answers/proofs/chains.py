@@ -24,14 +24,16 @@ def with_chain_floor(answer: Answer[Any, Any], clock: Clock) -> Answer[Any, Any]
     """
     level = answer.machine.levels[-1]
     memory = level.most_words(answer.workload.word_bits)
+    objective = answer.question.objective
     floor = bounds(answer.workload, memory, ["best"])[0]
-    if answer.exact < floor.total_words:
+    words = floor.total_words if objective.stores else floor.loads_words
+    if answer.exact < words:
         raise ContradictionError(
-            f"{answer.workload.title}: the mapping moves {answer.exact:,} words, the bound says {floor.total_words:,} "
-            "at least; please report both"
+            f"{answer.workload.title}: {objective.counts} of the mapping are {answer.exact:,} words, the bound says "
+            f"{words:,} at least; please report both"
         )
     between = (level.name, answer.machine.memory)
     if floor.certificate is None:
         return answer
-    proof = BoundaryCertificate(between=between, words=floor.total_words, certificate=floor.certificate)
-    return replace(answer, floor=WordsFloor(value=floor.total_words, certificates=(proof,)))
+    proof = BoundaryCertificate(between=between, words=words, certificate=floor.certificate)
+    return replace(answer, floor=WordsFloor(value=words, certificates=(proof,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from ..chains.chain import StatedChain, dims_of
@@ -33,6 +33,8 @@ FORM = records(
     {"loop": name, "tile": positive},
     KEEP,
     KEEP | {"of": table(row(count, positive), 1)},
+    KEEP | {"only": many(name, 1)},
+    KEEP | {"of": table(row(count, positive), 1), "only": many(name, 1)},
     {"sequence": many(nodes_shape, 2)},
     {"compute": name},
 )
@@ -74,6 +76,12 @@ class StatedKeep:
     pin: tuple[tuple[str, int, int], ...]
     """Dims with the iterations whose operations it is for; none if it is for all."""
     above: Above
+    only: frozenset[str]
+    """Statements for which it is there; none if it is for all below."""
+
+    def there(self, statement: str) -> bool:
+        """Whether it holds anything while a statement below it runs."""
+        return not self.only or statement in self.only
 
 
 @dataclass(frozen=True)
@@ -141,13 +149,16 @@ class StatedTree:
                 above = self._loop(node, address, above, below)
             elif "keep" in node:
                 keep = self._keep(node, address, above, below)
+                self._check_only(keep, nodes[number + 1 :], below)
                 above = replace(above, keeps=(*above.keeps, keep))
             elif "sequence" in node:
                 for i, branch in enumerate(node["sequence"]):
                     inside = (*above.branches, (*address, i))
                     self._read(branch, (*address, i), replace(above, branches=inside, ended=len(above.loops)))
             else:
-                self.leaves.append(StatedLeaf(address, self.chain.names.index(node["compute"]), above))
+                name = node["compute"]
+                mine = replace(above, keeps=tuple(keep for keep in above.keeps if keep.there(name)))
+                self.leaves.append(StatedLeaf(address, self.chain.names.index(name), mine))
 
     def _statements(self, nodes: Any) -> list[int]:
         """Numbers of the statements in a list of nodes."""
@@ -180,7 +191,29 @@ class StatedTree:
             fine = any(dim in self.dims[n] for n in below) and first < beyond <= self.chain.extents[dim]
             need(fine, f"malformed: a keep at {level} of {dim} from {first} to before {beyond}")
         pin = tuple((dim, first, beyond) for dim, (first, beyond) in of.items())
-        return StatedKeep(address, level, frozenset(self.chain.held[t] for t in tensors), pin, above)
+        only = frozenset(node.get("only", ()))
+        for statement in only - {self.chain.names[n] for n in below}:
+            raise RefusedError(f"malformed: a keep at {level} for {statement} only, which is no statement below")
+        if any(self.chain.names[n] not in only for n in below) and only:  # it is emptied in every iteration
+            above = replace(above, ended=len(above.loops))
+        names = [self.chain.names[n] for n in below]
+        above = replace(above, keeps=tuple(o for o in above.keeps if any(map(o.there, names))))
+        return StatedKeep(address, level, frozenset(self.chain.held[t] for t in tensors), pin, above, only)
+
+    def _check_only(self, keep: StatedKeep, inside: Any, below: list[int]) -> None:
+        """A Keep that is not there for all below is there for whole branches, one after the other, of one sequence."""
+        for outer in keep.above.keeps:
+            apart = outer.named.isdisjoint(keep.named) or len(self._there(outer, below)) == 1
+            need(apart, f"not counted: a keep at {keep.level} inside one that is there for some of what is below only")
+        if len(self._there(keep, below)) > 1:
+            first = next(node for node in inside if "keep" not in node)
+            there = [self._there(keep, self._statements(branch)) for branch in first.get("sequence", ())]
+            once = [kind for kind, _ in groupby(there)].count({True}) == 1
+            need(once and {True, False} not in there, f"not counted: a keep at {keep.level} that comes and goes")
+
+    def _there(self, keep: StatedKeep, below: list[int]) -> set[bool]:
+        """Whether a Keep is there for some of what is below, and whether it is not for some."""
+        return {keep.there(self.chain.names[number]) for number in below}
 
     def _check_keeps(self, leaf: StatedLeaf) -> None:
         statement = self.chain.names[leaf.statement]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from math import prod
 
 from optmap.base.errors import InputError
@@ -32,7 +32,7 @@ from optmap.count.tally import Moved
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
-from optmap.mappings.nodes import Address, Box, Loop, PathLeaf, Sequence, Split, is_above
+from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics
@@ -148,9 +148,25 @@ class _Boxes:
             if isinstance(node, Loop) and node.dim not in dims:
                 raise UnboxedError(f"the loop over {node.dim} is above {path.leaf.statement}, which has no such dim")
         for keep in path.keeps:
+            if keep.ends:
+                self._check_end(path.leaf, keep)
             wanted = {d for d, each in keep.of.items()} if all(each.step == 1 for each in keep.of.values()) else {""}
             if any(not wanted <= set(self.dims[tensor]) for tensor in keep.tensors):
                 raise UnboxedError(f"{keep.level} keeps a part of {', '.join(keep.tensors)} that is no box")
+
+    def _check_end(self, leaf: PathLeaf, keep: Placed) -> None:
+        """Refuse a Keep that is not there for whole branches, one after the other, of a sequence right below it."""
+        inside = ((address, node) for address, node in leaf.path if address > keep.address)
+        address, first = next((address, node) for address, node in inside if not isinstance(node, Keep))
+        what = f"{keep.level} keeps {', '.join(sorted(keep.tensors))} for some statements only"
+        if not isinstance(first, Sequence):
+            raise UnboxedError(f"{what}, with a loop between it and their branches")
+        there = [set[bool]() for _ in first.branches]
+        for each in self.tree.leaves:
+            if is_above(address, each.address):
+                there[each.branch(address)].add(any(mine == keep.address for mine, _ in each.keeps))
+        if any(len(branch) > 1 for branch in there) or [some for some, _ in groupby(there)].count({True}) > 1:
+            raise UnboxedError(f"{what}, which are no whole branches one after the other")
 
     def _check_order(self, reader: _Path, before: tuple[_Path, ...]) -> None:
         """Refuse a statement that reads a tensor before all is made of it that it reads."""
@@ -231,7 +247,7 @@ class _Boxes:
                 if keep.address in seen or source is None:
                     continue
                 seen.add(keep.address)
-                below = [each for each in paths if is_above(keep.address, each.leaf.address)]
+                below = [each for each in paths if keep in each.keeps]
                 entered = self._entered(path, keep, tensor, cell)
                 pair = (keep.level, source, tensor)
                 first = tensor in made and empty and below[0] is paths[0]
@@ -243,6 +259,7 @@ class _Boxes:
     def _entered(self, path: _Path, keep: Placed, tensor: str, cell: Cell) -> int:
         """Elements of a cell that enter a Keep or begin there."""
         loops, outside = path.loops(keep.address)
+        outside = len(loops) if keep.ends else outside
         steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
         return _Runs(loops, outside, self.dims[tensor]).entered(0, steps)[0]
 

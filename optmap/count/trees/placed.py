@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from optmap.mappings.nodes import Address, PathLeaf
+from optmap.mappings.nodes import Address, PathLeaf, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 
@@ -22,6 +22,8 @@ class Placed:
     tensors: frozenset[str]
     """Names under which they are stored."""
     of: Mapping[str, range]
+    ends: bool
+    """Whether it is emptied in every iteration of the loops above it, as it is not there for all statements below."""
 
 
 def placed(tree: MappingTree, leaf: PathLeaf) -> tuple[Placed, ...]:
@@ -32,11 +34,16 @@ def placed(tree: MappingTree, leaf: PathLeaf) -> tuple[Placed, ...]:
     """
     stored, roles = tree.workload.stored_as, tree.workload.roles
     found = []
+    below = {
+        address: {each.statement for each in tree.leaves if is_above(address, each.address)}
+        for address, _ in leaf.keeps
+    }
     for address, keep in leaf.keeps:
         tensors = {stored[name] for name in keep.tensors}
         if keep.level == tree.machine.memory:
             tensors = {name for name in tensors if roles[name] is TensorRole.INTERMEDIATE}
-        found.append(Placed(address=address, level=keep.level, tensors=frozenset(tensors), of=keep.of))
+        ends = bool(keep.only) and not below[address] <= set(keep.only)
+        found.append(Placed(address=address, level=keep.level, tensors=frozenset(tensors), of=keep.of, ends=ends))
     return tuple(found)
 
 

@@ -241,7 +241,7 @@ class _TreeWalk:
 
 def _stays(keep: Placed, before: Visit, visit: Visit) -> bool:
     """Whether a Keep's branch goes on from one visit to the next."""
-    if keep.address not in (address for address, _ in visit.leaf.path):
+    if keep.address not in (address for address, _ in visit.leaf.keeps):
         return False
     sequence = keep.address[:-2]
     return not sequence or before.iteration(sequence) == visit.iteration(sequence)

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any
 
 from optmap.answers.documents.saved_tree import SavedTree, TreeEvaluation
-from optmap.mappings.nodes import Keep, Node, Sequence, ranges_text
+from optmap.mappings.nodes import Compute, Keep, Node, Sequence, ranges_text
 from optmap.mappings.tree import MappingTree
 from optmap.report.answers.trees import tree_lines
 from optmap.report.pictures.axes import new_axes, styled
@@ -91,13 +91,26 @@ def _bar(axes: Any, keep: Keep, place: tuple[float, float], size: tuple[float, f
 
 def _bars(nodes: tuple[Node, ...], row: int) -> Iterator[Bar]:
     """Every Keep with the first and the last line that it holds along; the lines are those of `tree_lines`."""
-    last = row + _lines(nodes) - 1
+    start, last = row, row + _lines(nodes) - 1
     for node in nodes:
         if isinstance(node, Keep):
-            yield node, row, last
+            mine = [place for name, place in _leaves(nodes, start) if name in node.only]
+            yield node, min(mine, default=row), max(mine, default=last)
         if isinstance(node, Sequence):
             for branch in node.branches:
                 yield from _bars(branch, row + 1)
+                row += _lines(branch) + 2
+        row += 1
+
+
+def _leaves(nodes: tuple[Node, ...], row: int) -> Iterator[tuple[str, int]]:
+    """The statements of the leaves, each with its line."""
+    for node in nodes:
+        if isinstance(node, Compute):
+            yield node.statement, row
+        if isinstance(node, Sequence):
+            for branch in node.branches:
+                yield from _leaves(branch, row + 1)
                 row += _lines(branch) + 2
         row += 1
 

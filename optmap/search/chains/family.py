@@ -19,8 +19,8 @@ Source: section 3 of the theory of chains: visits of an operand that stays are o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 from math import isqrt
 
@@ -69,17 +69,6 @@ class Apart:
     words: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unfused:
-    """Both products, one after the other."""
-
-    first: Apart
-    second: Apart
-    whole: bool
-    """Whether the intermediate stays whole between them."""
-    words: int
-
-
 def smallest_tiles(extent: int) -> Ints:
     """Of every number of tiles the smallest tile, in increasing order."""
     few = np.arange(1, isqrt(extent) + 2, dtype=np.int64)
@@ -109,43 +98,32 @@ def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...]) 
     depths = (pair.depth, pair.width)
     a = [each.words * size for each, size in zip((out.first, out.second), depths, strict=True)]
     c = [each.words * size for each, size in zip((inn.first, inn.second), depths, strict=True)]
-    room = memory - sum(tile * a[i] * stays[i] + inner * c[i] * stays[2 + i] for i in (0, 1))
-
-    def needed(block: Ints) -> Ints:
-        """Of the intermediate, and of what streams."""
-        ends = [
-            _streams(each, stays, i, block, inner)
-            for i, each in enumerate(((out.first, inn.first), (out.second, inn.second)))
-        ]
-        return np.asarray(block * inner * pair.shared.words + np.maximum(*ends))
-
-    streaming = not (stays[2] and stays[3])
+    room = np.asarray(memory - sum(tile * a[i] * stays[i] + inner * c[i] * stays[2 + i] for i in (0, 1)))
+    phases = (
+        _Phase(out.first, inn.first, stays[0], stays[2]),
+        _Phase(out.second, inn.second, stays[1], stays[3]),
+    )
+    line = inner * pair.shared.words
     block = np.ones_like(tile)
-    if streaming:  # the largest block that fits, by bisection: what is needed grows with it
-        low, high = np.ones_like(tile), tile.copy()
-        while (low < high).any():
-            middle = (low + high + 1) // 2
-            fits = needed(middle) <= room
-            low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
-        block = low
-    left = room - needed(block)
+    if not (stays[2] and stays[3]):  # else a larger block saves nothing
+        block = np.minimum(tile, np.minimum(*(each.largest_blocks(room, line, inner) for each in phases)))
+        block = -(-tile // -(-tile // np.maximum(block, 1)))  # as even as they can be: as few, and smaller
+    left = room - block * line - np.maximum(*(each.room(block, inner) for each in phases))
     fits = left >= 0
     if not fits.any():
         return
     tile, inner, block, left = tile[fits], inner[fits], block[fits], left[fits]
-    if streaming:  # blocks as even as they can be: as few, and smaller
-        block = -(-tile // -(-tile // block))
     tiles, inners = -(-out.extent // tile), -(-inn.extent // inner)
     last = out.extent - (tiles - 1) * tile
     blocks = (tiles - 1) * -(-tile // block) + -(-last // block)
     visits = [np.where(stays[2 + i], np.where(inners > 1, tiles, 1), blocks) for i in (0, 1)]
     words = np.zeros_like(tile)
     for i, (each, size) in enumerate(zip((out.first, out.second), depths, strict=True)):
-        words += out.extent * size * _moved(each, np.where(stays[i], 1, inners))
+        words += out.extent * size * each.moved(np.where(stays[i], 1, inners))
     pins = _pinned(inn, inner, visits, c, left)
     for number, (each, size) in enumerate(zip((inn.first, inn.second), depths, strict=True)):
         once, other = pins[number], inn.extent - pins[number]
-        words += size * (once * _moved(each, np.ones_like(tile)) + other * _moved(each, visits[number]))
+        words += size * (once * each.moved(np.ones_like(tile)) + other * each.moved(visits[number]))
     row = int(np.argmin(words))
     yield Fused(
         outer=outer,
@@ -170,12 +148,12 @@ def _pinned(side: Side, tile: Ints, visits: list[Ints], costs: list[int], left: 
     """
     pins = [np.zeros_like(tile), np.zeros_like(tile)]
     moves = [
-        (2 if each.updated else 1) * (many - 1) for each, many in zip((side.first, side.second), visits, strict=True)
+        each.moves * (many - 1) * bool(each.words) for each, many in zip((side.first, side.second), visits, strict=True)
     ]
     leading = np.where(moves[1] > moves[0], 1, 0)
     for turn in (0, 1):
         for number in (0, 1):
-            most = left // costs[number]
+            most = left // max(costs[number], 1)
             whole = np.where(most >= side.extent, side.extent, most // tile * tile)
             mine = ((leading == number) != bool(turn)) & (moves[number] > 0)
             pins[number] = np.where(mine, whole, pins[number])
@@ -183,20 +161,36 @@ def _pinned(side: Side, tile: Ints, visits: list[Ints], costs: list[int], left: 
     return pins
 
 
-def _moved(operand: PairOperand, visits: Ints) -> Ints:
-    return np.asarray(operand.words * (2 * visits - operand.free if operand.updated else visits))
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """What of a statement stays while a block of the intermediate is made or used, and what streams past it."""
 
+    outer: PairOperand
+    inner: PairOperand
+    outer_stays: bool
+    inner_stays: bool
 
-def _streams(
-    operands: tuple[PairOperand, PairOperand], stays: tuple[bool, ...], i: int, block: Ints, inner: Ints
-) -> Ints:
-    """What a phase needs for what streams: nothing, a word, or a line of one operand and a word of the other."""
-    outer, inward = operands
-    if stays[i] and stays[2 + i]:
-        return np.zeros_like(block)
-    if stays[i] or stays[2 + i]:
-        return np.full_like(block, inward.words if stays[i] else outer.words)
-    return np.minimum(block * outer.words + inward.words, inner * inward.words + outer.words)
+    def room(self, block: Ints, inner: Ints) -> Ints:
+        """Words for what streams: none, a word, or a line of one operand and a word of the other."""
+        if self.outer_stays and self.inner_stays:
+            return np.zeros_like(block)
+        if self.outer_stays or self.inner_stays:
+            return np.full_like(block, self.inner.words if self.outer_stays else self.outer.words)
+        ours, theirs = self.outer.words, self.inner.words
+        return np.minimum(block * ours + theirs, inner * theirs + ours)
+
+    def largest_blocks(self, room: Ints, line: Ints, inner: Ints) -> Ints:
+        """The largest blocks that fit, 0 or less where none does.
+
+        Args:
+            room: words for the block and what streams.
+            line: words of the intermediate per index of a block.
+            inner: sizes of inner tiles.
+        """
+        ours, theirs = self.outer.words, self.inner.words
+        if self.outer_stays or self.inner_stays:
+            return np.asarray((room - self.room(np.zeros_like(inner), inner)) // line)
+        return np.asarray(np.maximum((room - theirs) // (line + ours), (room - inner * theirs - ours) // line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +225,7 @@ class Alone:
         return smallest_tiles(extent) if len(self.groups[group]) == 1 else np.array([extent], np.int64)
 
 
-def products_of(pair: ProductPair, *, whole: bool) -> tuple[Alone, Alone]:
+def products_of(pair: ProductPair, *, whole: bool = False) -> tuple[Alone, Alone]:
     """The two products by themselves.
 
     Args:
@@ -240,8 +234,8 @@ def products_of(pair: ProductPair, *, whole: bool) -> tuple[Alone, Alone]:
     """
     rows, columns = pair.sides
     words = 0 if whole else pair.shared.words
-    stored = PairOperand(name=pair.shared.name, words=words, updated=True, free=1)
-    loaded = PairOperand(name=pair.shared.name, words=words, updated=False, free=0)
+    stored = replace(pair.shared, words=words)
+    loaded = replace(stored, moves=1, free=0)
 
     def product_of(
         shared: PairOperand, row: PairOperand, column: PairOperand, dims: tuple[str, ...], extent: int
@@ -258,49 +252,40 @@ def products_of(pair: ProductPair, *, whole: bool) -> tuple[Alone, Alone]:
     )
 
 
-def best_apart(alone: Alone, memory: int) -> Apart | None:
+def best_apart(alone: Alone, memory: int, once: Collection[str] = ()) -> Apart | None:
     """The mapping of a product by itself that moves the fewest words; None if none fits.
 
     Args:
         alone: the product.
         memory: words that fit.
+        once: tensors every element of which comes once, as something is done to it in place.
     """
-    found = [member for kept in range(6) if (member := _apart(alone, memory, kept)) is not None]
+    found = [member for kept in range(6) if (member := _apart(alone, memory, kept, once)) is not None]
     return min(found, key=lambda each: each.words, default=None)
 
 
-def _apart(alone: Alone, memory: int, kept: int) -> Apart | None:
+def _apart(alone: Alone, memory: int, kept: int, once: Collection[str]) -> Apart | None:
     own, near, far, (first, second, third) = alone.roles(kept)
     one, other = (each.ravel() for each in np.meshgrid(alone.tiles(first), alone.tiles(second)))
     lines = np.minimum(one * near.words + far.words, other * far.words + near.words)
     left = memory - one * other * own.words - lines
-    fits = left >= 0
-    if not fits.any():
-        return None
-    one, other, left = one[fits], other[fits], left[fits]
     length, breadth, depth = (alone.extents[group] for group in (first, second, third))
     ones, others = -(-length // one), -(-breadth // other)
+    fits = left >= 0
+    for operand, visits in ((near, others), (far, ones)):
+        if operand.name in once:
+            fits &= visits == 1
+    if not fits.any():
+        return None
+    one, other, ones, others, left = one[fits], other[fits], ones[fits], others[fits], left[fits]
     pinned = np.zeros_like(one)
     if len(alone.groups[second]) == 1 and far.words:
         most = left // (far.words * depth)
         pinned = np.where(most >= breadth, breadth, most // other * other) * (ones > 1)
     words = (
-        length * breadth * _moved(own, np.ones_like(one))
-        + length * depth * _moved(near, others)
-        + depth * (pinned * _moved(far, np.ones_like(one)) + (breadth - pinned) * _moved(far, ones))
+        length * breadth * own.moved(np.ones_like(one))
+        + length * depth * near.moved(others)
+        + depth * (pinned * far.moved(np.ones_like(one)) + (breadth - pinned) * far.moved(ones))
     )
     row = int(np.argmin(words))
     return Apart(kept=kept, tiles=(int(one[row]), int(other[row])), pinned=int(pinned[row]), words=int(words[row]))
-
-
-def best_unfused(pair: ProductPair, memory: int) -> Unfused | None:
-    """The unfused mapping that moves the fewest words; None if none fits."""
-    found = []
-    for whole in (False, True):
-        rows, columns = pair.sides
-        room = memory - (rows.extent * columns.extent * pair.shared.words if whole else 0)
-        first, second = (best_apart(alone, room) for alone in products_of(pair, whole=whole))
-        if first is not None and second is not None:
-            words = (first.words + second.words) * pair.times
-            found.append(Unfused(first=first, second=second, whole=whole, words=words))
-    return min(found, key=lambda each: each.words, default=None)

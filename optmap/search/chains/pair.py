@@ -1,17 +1,39 @@
-"""Two products with an intermediate between them, as fused mappings see them."""
+"""Products of a chain, and neighbours with the intermediate between them, as fused mappings see them."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from optmap.base.errors import InputError
-from optmap.base.texts import several
+from optmap.workloads.access import TensorAccess
+from optmap.workloads.chain import TensorRole
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, Workload
 
+V = TypeVar("V", int, NDArray[np.int64])
+"""How often: a number or an array of numbers."""
 Group = tuple[str, ...]
 """Dims that go through the same tensors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A product of a chain."""
+
+    product: Statement
+    functions: tuple[str, ...]
+    """What is done to its result in place, in order: names of statements."""
+
+    @property
+    def result(self) -> str:
+        """The tensor that others read."""
+        return self.functions[-1] if self.functions else self.product.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +42,15 @@ class PairOperand:
 
     name: str
     words: int
-    """Of one element."""
-    updated: bool
-    """Whether it is loaded and stored with every visit."""
+    """Of one element; 0 of what stays in the fast memory anyway: it takes no room of its own and moves nothing."""
+    moves: int
+    """How often a word crosses with every visit: 2 where it is loaded and stored, and both count."""
     free: int
-    """Visits that load nothing, as it starts empty: 0 or 1."""
+    """Of these, once: 1 where the first visit loads nothing, as it starts empty."""
 
-    def moved(self, visits: int) -> int:
-        """Words of one element that is visited so often."""
-        return self.words * (2 * visits - self.free if self.updated else visits)
+    def moved(self, visits: V) -> V:
+        """Words of one element that is visited so often; of arrays one by one."""
+        return (visits * self.moves - self.free) * self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +74,12 @@ class ProductPair:
 
     makes: str
     """Name of the first statement."""
+    functions: tuple[str, ...]
+    """Statements that are done in place in between."""
     uses: str
     """Name of the second one."""
     shared: PairOperand
-    """The intermediate."""
+    """The intermediate, where it goes through the slow memory: stored by the first statement."""
     batch: Group
     """Dims of everything."""
     times: int
@@ -71,48 +95,93 @@ class ProductPair:
     """Iterations of these."""
 
 
-def pair_of(workload: Workload) -> ProductPair:
-    """A chain as a pair of products.
+def steps_of(workload: Workload) -> tuple[Step, ...]:
+    """The products of a chain, each of which reads the result of the one before.
 
     Raises:
-        InputError: saying why it is none.
+        InputError: saying why it is no such chain.
     """
-    statements = workload.statements
-    if len(statements) != 2:
+    steps: list[Step] = []
+    stored = workload.stored_as
+    for each in workload.statements:
+        read = each.inputs[0].name
+        if steps and read == steps[-1].result and stored[read] == stored[each.name] and not (each.row or each.domain):
+            steps[-1] = Step(steps[-1].product, (*steps[-1].functions, each.name))
+            continue
+        _check_product(each)
+        if steps:
+            _check_link(steps[-1], each)
+        steps.append(Step(each, ()))
+    if len(steps) < 2 or steps[-1].functions:
+        what = f"ends with {steps[-1].result}, done in place," if len(steps) > 1 else "is one product: it"
         raise InputError(
-            f"{workload.title} has {several(len(statements), 'statement')}; fused mappings are looked for of two "
-            "products, one of which reads what the other makes: solve two neighbours, or leave out functions in place"
+            f"{workload.title} {what} and fused mappings are looked for of products, each of which reads what the one "
+            "before makes"
         )
-    one, other = statements
-    for each in statements:
-        plain = each.is_product and len(each.inputs) == 2 and not each.domain and each.row is None
-        simple = all(
-            len(axis.terms) == 1 and axis.terms[0][1] == 1 and not axis.offset and axis.real is None
-            for access in each.accesses
-            for axis in access.axes
+    if workload.outputs:
+        raise InputError(f"{workload.outputs[0]} is a further output; fused mappings have no place for it")
+    names = [access.name for each in workload.statements for access in each.inputs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"{twice} is read by two statements; fused mappings need operands of their own: no same tensor"
         )
-        distinct = len({access.name for access in each.accesses}) == 3
-        if not (plain and simple and distinct):
-            raise InputError(
-                f"{each.name} is no product of two tensors with a dim in every subscript; fused mappings are looked "
-                "for of two such products"
-            )
-    read = [access for access in other.inputs if access.name == one.name]
-    if not read or workload.outputs:
-        raise InputError(f"{other.name} must read {one.name}, and nothing else may: name no further output")
-    if tuple(map(str, read[0].axes)) != tuple(map(str, one.output.axes)):
-        raise InputError(f"{one.name} is made as {one.output} and read as {read[0]}; both need the same subscripts")
-    return _pair(workload, one, other)
+    return tuple(steps)
 
 
-def _pair(workload: Workload, one: Statement, other: Statement) -> ProductPair:
-    shared = one.output
-    firsts = list(one.inputs)
-    seconds = [other.output, *(access for access in other.inputs if access.name != one.name)]
-    if {access.name for access in firsts} & {access.name for access in seconds}:
-        raise InputError(f"{one.name} and {other.name} read the same tensor; fused mappings need operands of their own")
-    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for dim in (str(axis) for axis in shared.axes):
+def _check_product(statement: Statement) -> None:
+    """Refuse what is no product of two tensors with plain subscripts."""
+    plain = statement.is_product and len(statement.inputs) == 2 and not statement.domain and statement.row is None
+    simple = all(
+        len(axis.terms) == 1 and axis.terms[0][1] == 1 and not axis.offset and axis.real is None
+        for access in statement.accesses
+        for axis in access.axes
+    )
+    distinct = len({access.name for access in statement.accesses}) == 3
+    if not (plain and simple and distinct):
+        raise InputError(
+            f"{statement.name} is no product of two tensors with a dim in every subscript; fused mappings are looked "
+            "for of such products, and of functions in place between them"
+        )
+
+
+def _check_link(before: Step, statement: Statement) -> None:
+    """Refuse a product that does not read the result of the one before, as it is made."""
+    read = [access for access in statement.inputs if access.name == before.result]
+    if not read:
+        raise InputError(f"{statement.name} must read {before.result}: fused mappings are known for such chains only")
+    if tuple(map(str, read[0].axes)) != tuple(map(str, before.product.output.axes)):
+        raise InputError(
+            f"{before.result} is made as {before.product.output} and read as {read[0]}; both need the same subscripts"
+        )
+
+
+def pair_of(
+    workload: Workload,
+    one: Step,
+    other: Step,
+    *,
+    stores: bool = True,
+    inside: Collection[str] = (),
+) -> ProductPair:
+    """Two neighbours as a pair.
+
+    Args:
+        workload: the chain.
+        one: a product of it.
+        other: the next one.
+        stores: whether words that are stored count beside those that are loaded.
+        inside: results of products that stay in the fast memory, given to the first or made by the second.
+
+    Raises:
+        InputError: saying why they are no pair.
+    """
+    shared = one.product.output
+    firsts = list(one.product.inputs)
+    seconds = [other.product.output, *(access for access in other.product.inputs if access.name != one.result)]
+    dims = [str(axis) for axis in shared.axes]
+    groups: dict[tuple[Group, Group], list[str]] = {}
+    for dim in dims:
         through = (
             tuple(access.name for access in firsts if dim in access.dims),
             tuple(access.name for access in seconds if dim in access.dims),
@@ -124,23 +193,25 @@ def _pair(workload: Workload, one: Statement, other: Statement) -> ProductPair:
     single = all(len(groups[through]) == 1 for through in alone)
     if len(alone) + len(whole) != len(groups) or not apart or not single:
         raise InputError(
-            f"the dims of {shared} go through the operands of {one.name} and {other.name} in another way than one dim "
-            "of rows and one of columns do; fused mappings are not known for it"
+            f"the dims of {shared} go through the operands of {one.product.name} and {other.product.name} in another "
+            "way than one dim of rows and one of columns do; fused mappings are not known for it"
         )
+    _check_sums(one, firsts, shared.dims)
+    _check_sums(other, seconds, shared.dims)
     extents = workload.extents
 
     def operand(name: str) -> PairOperand:
-        access = next(access for access in workload.accesses if access.name == name)
-        made = name == other.name
-        empty = made and workload.semantics is Semantics.ASSIGN
-        return PairOperand(name=name, words=workload.weight(access), updated=made, free=int(empty))
+        made = name == other.product.name
+        starts = made and (workload.semantics is Semantics.ASSIGN or workload.roles[name] is TensorRole.INTERMEDIATE)
+        words = 0 if name in inside or (made and other.result in inside) else _weight(workload, name)
+        return PairOperand(name=name, words=words, moves=1 + stores if made else 1, free=int(starts))
 
-    def size(dims: Group) -> int:
-        return prod(extents[d] for d in dims)
+    def size(some: Sequence[str]) -> int:
+        return prod(extents[d] for d in some)
 
     batch = tuple(d for through in whole for d in groups[through])
-    summed = tuple(d for d in one.dims if d not in shared.dims)
-    beyond = tuple(d for d in other.dims if d not in shared.dims)
+    summed = tuple(d for d in one.product.dims if d not in shared.dims)
+    beyond = tuple(d for d in other.product.dims if d not in shared.dims)
     sides = [
         Side(
             dim=groups[through][0],
@@ -151,9 +222,10 @@ def _pair(workload: Workload, one: Statement, other: Statement) -> ProductPair:
         for through in alone
     ]
     return ProductPair(
-        makes=one.name,
-        uses=other.name,
-        shared=PairOperand(name=one.name, words=workload.weight(shared), updated=False, free=0),
+        makes=one.product.name,
+        functions=one.functions,
+        uses=other.product.name,
+        shared=PairOperand(name=shared.name, words=workload.weight(shared), moves=1 + stores, free=1),
         batch=batch,
         times=size(batch),
         sides=(sides[0], sides[1]),
@@ -162,3 +234,18 @@ def _pair(workload: Workload, one: Statement, other: Statement) -> ProductPair:
         beyond=beyond,
         width=size(beyond),
     )
+
+
+def _check_sums(step: Step, operands: Sequence[TensorAccess], shared: Collection[str]) -> None:
+    """Refuse a dim of one operand only."""
+    for dim in step.product.dims:
+        having = [access.name for access in operands if dim in access.dims]
+        if dim not in shared and len(having) == 1:
+            raise InputError(
+                f"{dim} subscripts {having[0]} only; fused mappings need every dim that {step.product.name} does not "
+                "share with its neighbour in both of its other tensors"
+            )
+
+
+def _weight(workload: Workload, name: str) -> int:
+    return workload.weight(next(access for access in workload.accesses if access.name == name))

@@ -1,16 +1,17 @@
-"""The best mapping of a pair of products for one memory, over a declared family of trees."""
+"""The best mapping of a chain of products for one memory, over a declared family of trees."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import isqrt, prod
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.base.texts import several
-from optmap.mappings.nodes import Node
+from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tensors
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.family import FAMILY, Fused, Unfused, best_fused, best_unfused
-from optmap.search.chains.pair import ProductPair, pair_of
-from optmap.search.chains.trees import fused_tree, unfused_tree
+from optmap.search.chains import family, runs
+from optmap.search.chains.pair import ProductPair, pair_of, steps_of
+from optmap.search.chains.trees import run_tree
 from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.search.relaxation import Relaxation
@@ -23,61 +24,65 @@ MOST_TILES = 2**19
 
 
 def fused(question: Question) -> Found:
-    """The mapping of the family that moves the fewest words; every member is looked at.
+    """The mapping of the family that moves the fewest words; of two products every member is looked at.
 
     Args:
-        question: of a pair of products and a machine of one level.
+        question: of a chain of products and a machine of one level.
 
     Raises:
-        InputError: for a chain that is no pair of products, numbers beyond 64 bits, or an objective that is not in
-            words.
+        InputError: for a chain that is none of products, numbers beyond 64 bits, or an objective that is not in words.
         LimitError: for more tile sizes than are looked at.
         InfeasibleError: if no member fits.
     """
+    return _solve(question, together=True)
+
+
+def apart(question: Question) -> Found:
+    """The mapping that moves the fewest words where every product is done by itself; as `fused`."""
+    return _solve(question, together=False)
+
+
+def _solve(question: Question, *, together: bool) -> Found:
     workload, level = question.workload, question.machine.levels[0]
     unit = question.objective.unit(question.machine)
     if unit != "words":
         raise InputError(
-            f"fused mappings are compared by words, and the objective {question.objective.name} of "
+            f"mappings of chains are compared by words, and the objective {question.objective.name} of "
             f"{question.machine.name} is in {unit}; use --memory, or a bandwidth of one word per cycle"
         )
-    pair = pair_of(workload)
-    _check_size(workload, pair)
+    steps, stores = steps_of(workload), question.objective.stores
+    pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
+    for pair in pairs:
+        _check_size(workload, pair)
     memory = level.most_words(workload.word_bits) // level.buffering
-    found = [
-        each for each in (best_unfused(pair, memory), best_fused(pair, memory, question.clock)) if each is not None
-    ]
-    if not found:
-        needed = _least_room(pair)
+    best = runs.best_run(workload, steps, memory, stores=stores, apart=not together, clock=question.clock)
+    if best is None:
+        needed = max(_least_room(pair) for pair in pairs)
         raise InfeasibleError(
             f"{level.name} has {several(memory, 'word')}; every mapping of {workload.title} needs {needed:,}: one word "
             "of every tensor of a statement"
         )
-    best, late = min(found, key=lambda each: each.words), question.clock.late
+    late, exhausted = question.clock.late, len(steps) == 2 or not together
+    nodes = run_tree(workload, steps, best, level.name, question.machine.memory)
+    sizes = chain_words(workload)
+    names = [*loaded_tensors(workload), *(stored_tensors(workload) if stores else ())]
+    space = f"{runs.FAMILY}; {family.FAMILY}" if together and not exhausted else family.FAMILY
     return Found(
-        mapping=MappingTree(workload=workload, machine=question.machine, nodes=_nodes(question, pair, best)),
-        claimed=best.words,
+        mapping=MappingTree(workload=workload, machine=question.machine, nodes=nodes),
+        claimed=best.words if exhausted else None,
         relaxation=Relaxation(
-            value=float(_compulsory(pair)),
+            value=float(sum(sizes[name] for name in names)),
             proved=True,
             formulation="compulsory traffic: every word of inputs and outputs once",
             tolerance=0.0,
         ),
-        bound=None if late else best.words,
-        proved=not late,
-        proof="" if late else "every mapping of the family was looked at",
-        space=FAMILY,
+        bound=best.words if exhausted and not late else None,
+        proved=exhausted and not late,
+        proof="every mapping of the family was looked at" if exhausted and not late else "",
+        space=space if together else runs.APART,
         late=late,
         notes=("nothing is computed again",),
     )
-
-
-def _nodes(question: Question, pair: ProductPair, member: Fused | Unfused) -> tuple[Node, ...]:
-    workload, machine = question.workload, question.machine
-    level = machine.levels[0].name
-    if isinstance(member, Fused):
-        return fused_tree(pair, member, workload.extents, level)
-    return unfused_tree(pair, member, workload.extents, level, machine.memory)
 
 
 def _check_size(workload: Workload, pair: ProductPair) -> None:
@@ -98,12 +103,4 @@ def _least_room(pair: ProductPair) -> int:
     rows, columns = pair.sides
     return pair.shared.words + max(
         one.words + other.words for one, other in ((rows.first, columns.first), (rows.second, columns.second))
-    )
-
-
-def _compulsory(pair: ProductPair) -> int:
-    return pair.times * sum(
-        side.extent * size * operand.moved(1)
-        for side in pair.sides
-        for operand, size in ((side.first, pair.depth), (side.second, pair.width))
     )

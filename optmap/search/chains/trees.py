@@ -1,4 +1,4 @@
-"""Members of the family of a pair as mapping trees."""
+"""Mappings of products as mapping trees."""
 
 from __future__ import annotations
 
@@ -6,35 +6,91 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from math import prod
 
-from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence
-from optmap.search.chains.family import Alone, Apart, Fused, Unfused, products_of
-from optmap.search.chains.pair import PairOperand, ProductPair
+from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence, leaves
+from optmap.search.chains.family import Alone, Apart, Fused, products_of
+from optmap.search.chains.pair import PairOperand, ProductPair, Step, pair_of
+from optmap.search.chains.runs import Run, Way, rows_of
+from optmap.workloads.workload import Workload
 
 Left = Mapping[str, int]
 """Iterations of a dim that the loops so far leave."""
+Branch = tuple[Node, ...]
+"""Nodes from the outside in."""
 
 
-def fused_tree(pair: ProductPair, member: Fused, extents: Left, level: str) -> tuple[Node, ...]:
-    """The tree of a fused mapping.
+def run_tree(workload: Workload, steps: Ordered[Step], run: Run, level: str, memory: str) -> Branch:
+    """The tree of a mapping of products.
 
     Args:
-        pair: the chain.
-        member: the mapping.
-        extents: of all dims.
+        workload: the chain.
+        steps: its products.
+        run: the mapping.
         level: name of the memory that is filled.
+        memory: name of the one outside it.
     """
+    batch, rows = pair_of(workload, steps[0], steps[1]).batch, rows_of(workload, steps)
+    left = {**workload.extents, **dict.fromkeys(batch, 1)}
+    nodes: list[Node] = [*_loops(workload.extents, dict.fromkeys(batch, 1)), *_keeps(level, run.resident)]
+    if rows is not None:
+        nodes += _loops(left, {rows: run.strip})
+        left[rows] = run.strip
+    between = [(steps[part.last], way) for part, way in zip(run.parts, run.ways, strict=False)]
+    inside = [step for step, way in between if way is Way.INSIDE]
+    nodes += _keeps(memory, [step.product.name for step, way in between if way is not Way.INSIDE])
+    kept = frozenset({*run.resident, *(name for step in inside for name in (step.product.name, step.result))})
+    parts: list[Branch] = []
+    for part in run.parts:
+        end = part.first == len(steps) - 1
+        parts.append(
+            _part(level, pair_of(workload, *steps[part.first - end :][:2]), part.member, (left, kept), end=end)
+        )
+    for number, (step, way) in enumerate(between):
+        if way is not Way.INSIDE:
+            place = number + (way is Way.RAW)
+            parts[place] = _done_in_place(parts[place], step, later=way is Way.RAW)
+    branches = [parts[0]]
+    for number, (step, way) in enumerate(between):
+        if way is Way.INSIDE:  # it takes room from where it is made to where it is used
+            branches += _leaves(step.functions)
+            only = [*step.functions, *(each.statement for part in parts[number : number + 2] for each in leaves(part))]
+            nodes.append(Keep(level=level, tensors=(step.product.name,), only=tuple(only) if parts[2:] else ()))
+        branches.append(parts[number + 1])
+    return (*nodes, Sequence(branches=tuple(branches))) if branches[1:] else (*nodes, *branches[0])
+
+
+def _part(
+    level: str, pair: ProductPair, member: Apart | Fused, inside: tuple[Left, frozenset[str]], *, end: bool
+) -> Branch:
+    """Products that are done together.
+
+    Args:
+        level: where tensors are kept.
+        pair: of which both are, or one is.
+        member: the mapping.
+        inside: what is left of each dim, and what is kept outside: it is not kept again.
+        end: whether it is the second one, if it is one.
+    """
+    if isinstance(member, Fused):
+        return _fused(level, pair, member, *inside)
+    leaf = Compute(statement=pair.uses if end else pair.makes)
+    return (*_apart(level, products_of(pair)[end], member, *inside), leaf)
+
+
+def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: frozenset[str]) -> Branch:
+    """Two products fused; what is kept outside is not kept again."""
     out, inn = pair.sides[member.outer], pair.sides[1 - member.outer]
-    left = {**extents, **dict.fromkeys(pair.batch, 1)}
-    nodes: list[Node] = list(_loops(extents, dict.fromkeys(pair.batch, 1)))
+    left = dict(extents)
+    nodes: list[Node] = []
     for operand, pinned in zip((inn.first, inn.second), member.pinned, strict=True):
         if pinned:
             nodes.append(Keep(level=level, tensors=(operand.name,), of={inn.dim: range(pinned)}))
     operands = (out.first, out.second, inn.first, inn.second)
-    staying = [operand.name for operand, stays in zip(operands, member.stays, strict=True) if stays]
+    staying = [each.name for each, stays in zip(operands, member.stays, strict=True) if stays or each.name in kept]
     own = [name for name in (out.first.name, out.second.name) if name in staying]
-    nodes += [*_loops(left, {out.dim: member.tile}), *_keeps(level, own)]
+    nodes += [*_loops(left, {out.dim: member.tile}), *_keeps(level, [n for n in own if n not in kept])]
     left[out.dim] = member.tile
-    nodes += [*_loops(left, {inn.dim: member.inner}), *_keeps(level, [n for n in staying if n not in own])]
+    inward = [name for name in staying if name not in own and name not in kept]
+    nodes += [*_loops(left, {inn.dim: member.inner}), *_keeps(level, inward)]
     left[inn.dim] = member.inner
     nodes += [*_loops(left, {out.dim: member.block}), *_keeps(level, [pair.shared.name])]
     left[out.dim] = member.block
@@ -46,21 +102,31 @@ def fused_tree(pair: ProductPair, member: Fused, extents: Left, level: str) -> t
     for name, dims, outer, inner in phases:
         streaming = [(each, (dim,)) for each, dim in ((outer, out.dim), (inner, inn.dim)) if each.name not in staying]
         branches.append((*_streaming(level, streaming, dims, left), Compute(statement=name)))
-    return (*nodes, Sequence(branches=tuple(branches)))
+    return (*nodes, Sequence(branches=(branches[0], *_leaves(pair.functions), branches[1])))
 
 
-def unfused_tree(pair: ProductPair, member: Unfused, extents: Left, level: str, memory: str) -> tuple[Node, ...]:
-    """The tree of an unfused mapping; arguments as of `fused_tree`, and the name of the outermost level."""
-    left = {**extents, **dict.fromkeys(pair.batch, 1)}
-    home = Keep(level=level if member.whole else memory, tensors=(pair.shared.name,))
-    branches = []
-    for alone, own, name in zip(
-        products_of(pair, whole=member.whole), (member.first, member.second), (pair.makes, pair.uses), strict=True
-    ):
-        kept = frozenset({pair.shared.name} if member.whole else ())
-        branches.append((*_apart(level, alone, own, left, kept), Compute(statement=name)))
-    loops = _loops(extents, dict.fromkeys(pair.batch, 1))
-    return (*loops, home, Sequence(branches=tuple(branches)))
+def _leaves(names: Ordered[str]) -> tuple[Branch, ...]:
+    return tuple((Compute(statement=name),) for name in names)
+
+
+def _done_in_place(branch: Branch, step: Step, *, later: bool) -> Branch:
+    """A product that does what is done in place to an intermediate where it keeps it.
+
+    Args:
+        branch: the product, and perhaps others.
+        step: what makes the intermediate.
+        later: whether the branch uses it; else it makes it.
+    """
+    if not step.functions:
+        return branch
+    names = {step.product.name, step.result}
+    place = next(
+        number
+        for number, node in enumerate(branch, 1)
+        if isinstance(node, Keep) and not names.isdisjoint(node.tensors) and not node.of
+    )
+    inside = (*_leaves(step.functions), branch[place:]) if later else (branch[place:], *_leaves(step.functions))
+    return (*branch[:place], Sequence(branches=inside))
 
 
 def _apart(level: str, alone: Alone, member: Apart, extents: Left, kept: frozenset[str]) -> Iterator[Node]:
@@ -108,6 +174,6 @@ def _loops(left: Left, tiles: Mapping[str, int]) -> Iterator[Loop]:
     yield from (Loop(dim=dim, tile=tile) for dim, tile in tiles.items() if tile < left[dim])
 
 
-def _keeps(level: str, tensors: list[str]) -> Iterator[Keep]:
+def _keeps(level: str, tensors: Ordered[str]) -> Iterator[Keep]:
     if tensors:
         yield Keep(level=level, tensors=tuple(tensors))

@@ -1,0 +1,168 @@
+"""What the best mapping of a workload moves over all capacities of one memory, as a step function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any, ClassVar
+
+from optmap.base.clock import Clock
+from optmap.base.shown import Concise, Shown
+from optmap.bounds.result import LowerBound
+from optmap.search.result import Answer
+from optmap.workloads.workload import Workload
+
+NEAR = 1.05
+"""Within this of what moves at any capacity a curve is at its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint(Concise):
+    """The best mapping at a capacity that it takes wholly."""
+
+    answer: Answer[Any, Any]
+    """Of a capacity as large or larger, without a floor."""
+    floor: LowerBound
+    """Of the words that every schedule moves at `room_words`."""
+    apart: int | None
+    """Words there where every statement of a chain is done by itself; None where that does not fit, or for one
+    statement."""
+
+    @property
+    def room_words(self) -> int:
+        """Words that the mapping takes."""
+        return room_of(self.answer)
+
+    @property
+    def words(self) -> int:
+        """Words that it moves."""
+        return words_of(self.answer)
+
+    @property
+    def bound_words(self) -> int:
+        """Words of the objective that every schedule moves at least."""
+        return self.floor.total_words if self.answer.question.objective.stores else self.floor.loads_words
+
+    @property
+    def gap(self) -> float | None:
+        """How far the words are above the floor; None where that is 0."""
+        return self.words / self.bound_words - 1 if self.bound_words else None
+
+
+def room_of(answer: Answer[Any, Any]) -> int:
+    """Words that a mapping takes of the one memory."""
+    held: int = answer.count.levels[0].occupancy_words
+    return held
+
+
+def words_of(answer: Answer[Any, Any]) -> int:
+    """Words that a mapping moves, counted exactly."""
+    return int(answer.exact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityCurve(Shown):
+    """Words over capacity: never more at a larger one."""
+
+    shown_as: ClassVar[str] = "curve"
+    shown_first: ClassVar[tuple[str, ...]] = ("workload", "points")
+
+    workload: Workload
+    objective: str
+    within: float
+    """Neighbours have words within so much of each other, or nothing lies between them."""
+    compulsory_words: int
+    """That move at any capacity."""
+    points: tuple[CurvePoint, ...]
+    """By increasing room, with ever fewer words."""
+    knee: CurvePoint | None
+    """The least capacity where no more than 5 % above what is compulsory moves; None if the curve ends before."""
+    complete: bool
+    """Whether the time was enough to come as near as was asked for."""
+
+    def at(self, capacity_words: int) -> CurvePoint | None:
+        """The best of its mappings that fit; None if none does. At a capacity of its own that is the best one known."""
+        return next((point for point in reversed(self.points) if point.room_words <= capacity_words), None)
+
+    @property
+    def pays(self) -> tuple[int, int] | None:
+        """The first and the last room where fewer words move than by every statement by itself; None nowhere."""
+        better = [point.room_words for point in self.points if point.apart is not None and point.words < point.apart]
+        return (better[0], better[-1]) if better else None
+
+
+Found = Answer[Any, Any]
+Ask = Callable[[int], Found | None]
+"""The best mapping at a capacity in words; None where none fits."""
+
+
+@dataclass(slots=True)
+class Tracer:
+    """Asks for mappings at capacities until neighbours are near."""
+
+    ask: Ask
+    within: float
+    """Share by which words of neighbours may differ."""
+    clock: Clock
+    tell: Callable[[str], None]
+
+    def trace(self, least: int, most: int) -> tuple[Found, ...]:
+        """The mappings from one capacity to another one by increasing room, those that others beat left out."""
+        last = self.ask(most)
+        if last is None:
+            return ()
+        first, place = self._first(least, last)
+        found = [first, *self._between((first, place), last), last]
+        front: list[Found] = []
+        for answer in sorted(found, key=lambda each: (room_of(each), words_of(each))):
+            if not front or words_of(answer) < words_of(front[-1]):
+                front.append(answer)
+        return tuple(front)
+
+    def _first(self, low: int, last: Found) -> tuple[Found, int]:
+        """The mapping at the least capacity from one on at which anything fits, and the capacity."""
+        found, high = last, room_of(last)
+        while low < high:
+            answer = self.ask(middle := (low + high) // 2)
+            if answer is None:
+                low = middle + 1
+            else:
+                found, high = answer, min(room_of(answer), middle)
+        return found, high
+
+    def _between(self, first: tuple[Found, int], last: Found) -> Iterator[Found]:
+        """Mappings between two, the first one of a known capacity, where their words are not near."""
+        waiting = [(*first, last)]
+        while waiting and not self.clock.late:
+            low, place, high = waiting.pop()
+            end = room_of(high)
+            if words_of(low) <= words_of(high) * (1 + self.within) or end - place < 2:
+                continue
+            middle = min(max(isqrt(place * end), place + 1), end - 1)
+            answer = self.ask(middle)
+            if answer is None:
+                continue
+            self.tell(f"{middle:,} words")
+            yield answer
+            waiting += [(low, place, answer), (answer, middle, high)]
+
+    def knee(self, answers: tuple[Found, ...], words: int) -> Found | None:
+        """The mapping of least room that moves so many words at most.
+
+        Args:
+            answers: what was traced.
+            words: that may move.
+        """
+        place = next((place for place, answer in enumerate(answers) if words_of(answer) <= words), None)
+        if place is None:
+            return None
+        found = answers[place]
+        low, high = room_of(answers[max(place - 1, 0)]), room_of(found)
+        while low < high and not self.clock.late:
+            answer = self.ask(middle := (low + high) // 2)
+            if answer is None or words_of(answer) > words:
+                low = middle + 1
+            else:
+                found, high = answer, min(room_of(answer), middle)
+        return found

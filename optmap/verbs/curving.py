@@ -1,0 +1,138 @@
+"""The verb `curve`: what the best mapping moves over all capacities of one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+from optmap.base.clock import SEARCHED, Clock, limited
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.files.inputs import MemoryInput, WorkloadInput, capacities_of, workload_of
+from optmap.questions.option import Here, Opt, declared, taking, values_of
+from optmap.search.options import ObjectiveOption, ProgressOption, TimeLimitOption, WorkloadOptions
+
+if TYPE_CHECKING:
+    from optmap.answers.over_capacity.capacity_curve import CapacityCurve, CurvePoint
+    from optmap.search.result import Answer
+    from optmap.workloads.workload import Workload
+
+
+class CurveOptions(WorkloadOptions, total=False):
+    """Options of `curve`."""
+
+    memory: Annotated[
+        MemoryInput | Sequence[MemoryInput] | None,
+        Opt(
+            help="A range: 4KiB:4MiB; from the least that anything fits in to where all stays, if left out.",
+            metavar="SIZE:SIZE",
+        ),
+    ]
+    objective: Annotated[ObjectiveOption, Here(help="traffic (if left out) or loads.")]
+    within: Annotated[
+        float,
+        Opt(
+            help="Percent by which words of neighbours may differ; 0 for every step.",
+            detail="Between two capacities words lie between theirs.",
+            default=10.0,
+            least=0,
+        ),
+    ]
+    time_limit: Annotated[TimeLimitOption, Here(help="Of the whole curve.")]
+    progress: ProgressOption
+
+
+CURVE = declared(CurveOptions)
+"""The options of `curve`, by name."""
+
+
+@taking(CurveOptions)
+def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityCurve:
+    """Words that the best mapping moves, as a step function of the capacity of one memory, with the floor beneath.
+
+    Every point is the answer of `solve` at its capacity. Of a chain also what moves where every statement is done by
+    itself.
+
+    Args:
+        workload: as for `solve`.
+        **options: as they are declared.
+
+    Raises:
+        InputError: for anything that cannot be accepted.
+        InfeasibleError: if nothing fits in the largest capacity.
+    """
+    from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer
+    from optmap.bounds.methods import bounds
+
+    asked = values_of(CURVE, options)
+    problem = workload_of(workload, asked["extents"], asked["semantics"], asked["padding"])
+    objective = asked["objective"] or "traffic"
+    if objective not in ("traffic", "loads"):
+        raise InputError(f"objective {objective}: a curve is of words of one memory; use traffic or loads")
+    least, most = _range(problem, asked["memory"])
+    clock, progress = Clock.after(asked["time_limit"]), asked["progress"]
+    tracer = Tracer(
+        ask=lambda words: _answer(problem, words, objective, clock),
+        within=asked["within"] / 100,
+        clock=clock,
+        tell=lambda text: None if progress is None else progress(text, 1 - clock.left / asked["time_limit"]),
+    )
+    found = tracer.trace(least, most)
+    if not found:
+        raise InfeasibleError(f"{problem.title}: nothing fits into {most:,} words")
+    (floor,) = bounds(problem, most, ("compulsory",))
+    words = floor.total_words if objective == "traffic" else floor.loads_words
+    knee = tracer.knee(found, int(NEAR * words))
+    return CapacityCurve(
+        workload=found[0].workload,
+        objective=objective,
+        within=asked["within"],
+        compulsory_words=words,
+        points=tuple(_point(answer, clock) for answer in found),
+        knee=None if knee is None else _point(knee, clock),
+        complete=not clock.late,
+    )
+
+
+def _range(workload: Workload, memory: object) -> tuple[int, int]:
+    """The least and the largest capacity, in words."""
+    if memory is None:
+        sizes = {
+            access.name: workload.weight(access) * prod(axis.count(workload.extents) for axis in access.axes)
+            for access in workload.accesses
+        }
+        return 1, sum(sizes.values())
+    ends = [capacity.words(workload.word_bits) for capacity in capacities_of(memory, 2)]
+    if len(ends) != 2 or ends[0] >= ends[1]:
+        raise InputError("memory: a curve goes over a range of capacities, such as 4KiB:4MiB")
+    return int(ends[0]), int(ends[1])
+
+
+def _answer(
+    workload: Workload, words: int, objective: str, clock: Clock, method: str | None = None
+) -> Answer[Any, Any] | None:
+    """What a method finds at a capacity, without its floor; None where nothing fits."""
+    from optmap.api import question_of
+    from optmap.search.methods import METHODS
+
+    time = max(clock.left, 1.0)
+    try:
+        question = question_of(workload, memory=f"{words}w", objective=objective, method=method, time_limit=time)
+        with limited(Clock.after(time).share(SEARCHED)):
+            return METHODS[question.method].run(question)
+    except InfeasibleError:
+        return None
+
+
+def _point(answer: Answer[Any, Any], clock: Clock) -> CurvePoint:
+    """A mapping beside the floor where it fits, and beside what moves with nothing fused."""
+    from optmap.answers.over_capacity.capacity_curve import CurvePoint, room_of, words_of
+    from optmap.bounds.methods import bounds
+    from optmap.search.methods import APART
+
+    workload, room, apart = answer.workload, room_of(answer), None
+    if len(workload.statements) > 1:
+        alone = _answer(workload, room, answer.question.objective.name, clock, APART.name)
+        apart = None if alone is None else words_of(alone)
+    (floor,) = bounds(workload, room, ("best",))
+    return CurvePoint(answer=answer, floor=floor, apart=apart)
