@@ -1,7 +1,8 @@
 """Words that a mapping tree moves and holds, in closed form, for trees whose contents are boxes.
 
 **The trees.** Loops over time, keeps, sequences, leaves. Every subscript is a dim alone, no dim twice in an access, and
-whatever touches a tensor has the same dims at the same places; there are no conditions and no padding. Every loop of
+whatever touches a tensor has the same dims at the same places; but an input that one statement reads once may have
+subscripts of several dims and strides (`slides`). There are no conditions and no padding. Every loop of
 more than one trip is over a dim of each statement below, and if some of them pass a tensor on between branches of a
 sequence further in, over a dim of that tensor. Other trees are refused (`not counted`), where they do not mean nothing.
 A loop with one trip in every iteration restricts nothing and is not looked at.
@@ -44,6 +45,7 @@ every kind is looked at (`runs.courses`).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -53,8 +55,11 @@ from ..chains.chain import StatedChain, dims_of
 from ..core.tools import need
 from .regions import Box, Region, both, size, whole, without
 from .runs import MOST, courses, entries
+from .slides import slid, window_box
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
 
+PLAIN = {"terms", "offset"}
+"""What is said of a subscript without padding."""
 PINS = 6
 """Pinned parts of one tensor outside each other that are looked at."""
 Pair = tuple[str, str, str]
@@ -88,7 +93,8 @@ def count_tree(tree: StatedTree) -> CountedTree:
 class _Counts:
     def __init__(self, tree: StatedTree) -> None:
         self.tree, self.chain = tree, tree.chain
-        self.subscripts = stored_dims(self.chain)
+        self.windows = window_axes(self.chain)
+        self.subscripts = stored_dims(self.chain, self.windows)
         self.touchers = {
             t: [leaf for leaf in tree.leaves if t in tree.touched[leaf.statement]] for t in self.subscripts
         }
@@ -105,6 +111,12 @@ class _Counts:
         for keep in self.tree.keeps:
             for tensor in self.tree.holds(keep):
                 weight = self.chain.weights[tensor]
+                if tensor in self.windows:
+                    outside = [o.level for o in keep.above.keeps if tensor in self.tree.holds(o)]
+                    pair = (keep.level, (outside or [self.tree.memory])[-1], tensor)
+                    loads[pair] += weight * slid(keep, self.windows[tensor], self.chain.extents)
+                    stores[pair] += 0
+                    continue
                 for source, region in self._sources(keep, tensor):
                     pair = (keep.level, source, tensor)
                     loads[pair] += weight * self._loads(keep, tensor, region)
@@ -138,7 +150,7 @@ class _Counts:
                 need(fine, f"not counted: a loop over {loop.dim} above {name}, which does not have it")
         for keep in self.tree.keeps:
             for dim, _, _ in keep.pin:
-                fine = all(dim in self.subscripts[tensor] for tensor in self.tree.holds(keep))
+                fine = all(dim in self.subscripts.get(tensor, ()) for tensor in self.tree.holds(keep))
                 need(fine, f"not counted: a keep at {keep.level} of a part of {dim}, which a tensor does not have")
 
     def _region(self, keep: StatedKeep, tensor: str) -> Region:
@@ -194,7 +206,8 @@ class _Counts:
     def _held(self, level: str, leaf: StatedLeaf) -> int:
         """The most that a level holds while a leaf runs."""
         keeps = [keep for keep in leaf.above.keeps if keep.level == level]
-        parts = [(keep, tensor, self._region(keep, tensor)) for keep in keeps for tensor in self.tree.holds(keep)]
+        held = [(keep, tensor) for keep in keeps for tensor in self.tree.holds(keep)]
+        parts = [(keep, tensor, self._region(keep, tensor)) for keep, tensor in held if tensor in self.subscripts]
         kinds = []
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
@@ -210,12 +223,34 @@ class _Counts:
                     left[d][sum(loop.dim == d for loop in keep.above.loops)] for d in self.subscripts[tensor]
                 )
                 words += self.chain.weights[tensor] * size(both({box: 1}, region))
+            for keep, tensor in held:
+                if tensor in self.windows:
+                    now = {d: left[d][sum(loop.dim == d for loop in keep.above.loops)] for d in left}
+                    words += self.chain.weights[tensor] * size({window_box(self.windows[tensor], now): 1})
             most = max(most, words)
         return most
 
 
-def stored_dims(chain: StatedChain) -> dict[str, list[str]]:
-    """The dims of the subscripts of every tensor, by the name under which it is stored.
+def window_axes(chain: StatedChain) -> dict[str, Any]:
+    """Inputs that are read once with other subscripts than dims alone: by name, with these, which share no dim."""
+    every = [access for accesses in chain.accesses for access in accesses]
+    found = {}
+    for access in every:
+        name, dims = access["tensor"], dims_of(access)
+        alone = all(axis["terms"] == [[d, 1]] for axis in access["axes"] for d, _ in axis["terms"][:1])
+        read = name not in chain.names and sum(other["tensor"] == name for other in every) == 1
+        if (
+            read
+            and not alone
+            and len(set(dims)) == len(dims)
+            and all(axis["terms"] and set(axis) == PLAIN for axis in access["axes"])
+        ):
+            found[name] = access["axes"]
+    return found
+
+
+def stored_dims(chain: StatedChain, windows: Container[str] = ()) -> dict[str, list[str]]:
+    """The dims of the subscripts of every tensor but those with windows, by the name under which it is stored.
 
     Raises:
         RefusedError: for a statement with conditions or a function of rows, and where subscripts are no dims alone or
@@ -227,6 +262,8 @@ def stored_dims(chain: StatedChain) -> dict[str, list[str]]:
         need(not said.rows, f"not counted: {said.name} is made by a function of rows")
         for access in chain.accesses[number]:
             tensor, dims = access["tensor"], dims_of(access)
+            if tensor in windows:
+                continue
             plain = access["axes"] == [{"terms": [[d, 1]], "offset": 0} for d in dims]
             need(plain and len(set(dims)) == len(dims), f"not counted: {tensor} has subscripts that are no dims alone")
             same = found.setdefault(chain.held[tensor], dims) == dims

@@ -1,9 +1,10 @@
 """Mapping trees counted without walking them, where every content is a box.
 
-Of what it is asked, what is tested first: loops over time alone; subscripts of one dim each; of a tensor the same ones
-in all accesses; every loop above a leaf over a dim of its statement; every loop above a sequence over a dim of every
-tensor that one branch makes and another one reads, the maker first. Then every iteration of the loops above a sequence
-makes and uses a box of such a tensor wholly, no operation is left over or done early, and:
+Of what it is asked, what is tested first: loops over time alone; subscripts of one dim each, but for inputs that are
+read once; of a tensor the same ones in all accesses; every loop above a leaf over a dim of its statement; every loop
+above a sequence over a dim of every tensor that one branch makes and another one reads, the maker first. Then every
+iteration of the loops above a sequence makes and uses a box of such a tensor wholly, no operation is left over or done
+early, and:
 
 * Contents of a Keep in two iterations are the same box or have no element in common, as its loops cut a grid. Words
   enter whenever the content is another one than that of the iteration before. A loop over a dim of the tensor changes
@@ -14,6 +15,8 @@ makes and uses a box of such a tensor wholly, no operation is left over or done 
   of the path as a whole, and is counted by itself.
 * Of an element that is made here the first visit loads nothing; whatever leaves a Keep below which it is changed is
   stored, unless it is of an intermediate whose last reader is below the same Keep: then it came once.
+* An input with windows (`I[c,2*y+r]`) is read by one statement alone, and its contents are boxes of index values: what
+  enters is added up one iteration after the other, see `windows`.
 * What is held is largest in the first iteration, but for pinned parts: all kinds of places along their dims are tried.
 
 The walk (`walk_tree`), which shares no count with this, is what it is tested against.
@@ -29,13 +32,14 @@ from math import prod
 
 from optmap.base.errors import InputError
 from optmap.count.tally import Moved
+from optmap.count.trees import windows
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.workload import Semantics
+from optmap.workloads.workload import Semantics, TensorAccess
 
 Interval = tuple[int, int]
 """First index and the one beyond the last."""
@@ -84,10 +88,13 @@ def _dims_of(tree: MappingTree) -> dict[str, tuple[str, ...]]:
             read in two ways.
     """
     found: dict[str, tuple[str, ...]] = {}
+    slid = _windows_of(tree)
     for statement in tree.workload.statements:
         if statement.row is not None or statement.domain:
             raise UnboxedError(f"{statement} has a condition or a function of rows")
         for access in statement.accesses:
+            if access.name in slid:
+                continue
             dims = tuple(str(axis) for axis in access.axes)
             plain = len(set(dims)) == len(dims) and set(dims) == access.dims
             if not plain or found.setdefault(tree.workload.stored_as[access.name], dims) != dims:
@@ -96,6 +103,21 @@ def _dims_of(tree: MappingTree) -> dict[str, tuple[str, ...]]:
                     f"{access.name} is read or written"
                 )
     return found
+
+
+def _windows_of(tree: MappingTree) -> dict[str, TensorAccess]:
+    """Inputs that are read once, with subscripts of several dims or strides: by name, with the access."""
+    workload = tree.workload
+    names = [access.name for access in workload.accesses]
+    return {
+        access.name: access
+        for access in workload.accesses
+        if workload.roles[access.name] is TensorRole.INPUT
+        and names.count(access.name) == 1
+        and any(len(axis.terms) != 1 or axis.terms[0][1] != 1 for axis in access.axes)
+        and sum(len(axis.terms) for axis in access.axes) == len(access.dims)
+        and all(axis.real is None for axis in access.axes)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +146,7 @@ class _Boxes:
         self.tree = tree
         workload = tree.workload
         self.stored, self.roles, self.extents = workload.stored_as, workload.roles, workload.extents
-        self.dims = _dims_of(tree)
+        self.dims, self.windows = _dims_of(tree), _windows_of(tree)
         self.paths = tuple(
             _Path(
                 leaf=leaf,
@@ -151,7 +173,7 @@ class _Boxes:
             if keep.ends:
                 self._check_end(path.leaf, keep)
             wanted = {d for d, each in keep.of.items()} if all(each.step == 1 for each in keep.of.values()) else {""}
-            if any(not wanted <= set(self.dims[tensor]) for tensor in keep.tensors):
+            if any(not wanted <= set(self.dims.get(tensor, ())) for tensor in keep.tensors):
                 raise UnboxedError(f"{keep.level} keeps a part of {', '.join(keep.tensors)} that is no box")
 
     def _check_end(self, leaf: PathLeaf, keep: Placed) -> None:
@@ -197,6 +219,8 @@ class _Boxes:
         for tensor in self.dims:
             for cell in self._cells(tensor):
                 self._move(tensor, cell, loads, stores)
+        for tensor, access in self.windows.items():
+            self._slide(tensor, access, loads, stores)
         weights = {access.name: self.tree.workload.weight(access) for access in self.tree.workload.accesses}
         moved = tuple(
             Moved(
@@ -256,6 +280,22 @@ class _Boxes:
                     last = intermediate and below[-1] is paths[-1]
                     stores[pair] += 0 if last else entered
 
+    def _slide(self, tensor: str, access: TensorAccess, loads: Counter[Pair], stores: Counter[Pair]) -> None:
+        """Add up what moves of an input with windows."""
+        (path,) = self._touching(tensor)
+        source = self.tree.machine.memory
+        for keep in path.keeps:
+            if tensor in keep.tensors:
+                loops, outside = path.loops(keep.address)
+                if windows.iterations(loops, self.extents) > windows.MOST:
+                    raise UnboxedError(f"{tensor} is held in more than {windows.MOST:,} iterations")
+                words = windows.entered(access, loops, len(loops) if keep.ends else outside, self.extents)
+                if words is None:
+                    raise UnboxedError(f"{access}: what {keep.level} keeps of it has gaps")
+                pair = (keep.level, source, tensor)
+                loads[pair], stores[pair] = words, 0
+                source = keep.level
+
     def _entered(self, path: _Path, keep: Placed, tensor: str, cell: Cell) -> int:
         """Elements of a cell that enter a Keep or begin there."""
         loops, outside = path.loops(keep.address)
@@ -282,6 +322,9 @@ class _Boxes:
     def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, tuple[Interval, ...]]) -> int:
         """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
         loops, _ = path.loops(keep.address)
+        if tensor in self.windows:
+            left = {d: at[d][sum(loop.dim == d for loop in loops)] for d in self.windows[tensor].dims}
+            return windows.held(self.windows[tensor], {d: beyond - first for d, (first, beyond) in left.items()})
         now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in self.dims[tensor]}
         return sum(
             _size((max(a, now[d][0]), min(b, now[d][1])) for d, (a, b) in cell.items())

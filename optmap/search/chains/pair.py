@@ -132,17 +132,19 @@ def steps_of(workload: Workload) -> tuple[Step, ...]:
 def _check_product(statement: Statement) -> None:
     """Refuse what is no product of two tensors with plain subscripts."""
     plain = statement.is_product and len(statement.inputs) == 2 and not statement.domain and statement.row is None
-    simple = all(
-        len(axis.terms) == 1 and axis.terms[0][1] == 1 and not axis.offset and axis.real is None
-        for access in statement.accesses
-        for axis in access.axes
-    )
     distinct = len({access.name for access in statement.accesses}) == 3
-    if not (plain and simple and distinct):
+    if not (plain and distinct and is_plain(statement.output)):
         raise InputError(
             f"{statement.name} is no product of two tensors with a dim in every subscript; fused mappings are looked "
             "for of such products, and of functions in place between them"
         )
+
+
+def is_plain(access: TensorAccess) -> bool:
+    """Whether every subscript is a dim of its own, and no padding is left out."""
+    return all(
+        len(axis.terms) == 1 and axis.terms[0][1] == 1 and not axis.offset and axis.real is None for axis in access.axes
+    )
 
 
 def _check_link(before: Step, statement: Statement) -> None:
@@ -176,6 +178,9 @@ def pair_of(
     Raises:
         InputError: saying why they are no pair.
     """
+    for access in (*one.product.inputs, *other.product.inputs):
+        if not is_plain(access):
+            raise InputError(f"{access} has other subscripts than dims; fused mappings of such products are not known")
     shared = one.product.output
     firsts = list(one.product.inputs)
     seconds = [other.product.output, *(access for access in other.product.inputs if access.name != one.result)]

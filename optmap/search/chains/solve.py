@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt, prod
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.base.texts import several
 from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tensors
+from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains import family, runs
-from optmap.search.chains.pair import ProductPair, pair_of, steps_of
+from optmap.search.chains import family, runs, windows
+from optmap.search.chains.pair import ProductPair, Step, is_plain, pair_of, steps_of
 from optmap.search.chains.trees import run_tree
 from optmap.search.found import Found
 from optmap.search.question import Question
@@ -50,39 +52,81 @@ def _solve(question: Question, *, together: bool) -> Found:
             f"mappings of chains are compared by words, and the objective {question.objective.name} of "
             f"{question.machine.name} is in {unit}; use --memory, or a bandwidth of one word per cycle"
         )
-    steps, stores = steps_of(workload), question.objective.stores
-    pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
-    for pair in pairs:
-        _check_size(workload, pair)
+    steps = steps_of(workload)
     memory = level.most_words(workload.word_bits) // level.buffering
-    best = runs.best_run(workload, steps, memory, stores=stores, apart=not together, clock=question.clock)
-    if best is None:
-        needed = max(_least_room(pair) for pair in pairs)
+    best = (_of_windows if _has_windows(workload, steps) else _of_products)(question, steps, memory, together=together)
+    if isinstance(best, int):
         raise InfeasibleError(
-            f"{level.name} has {several(memory, 'word')}; every mapping of {workload.title} needs {needed:,}: one word "
+            f"{level.name} has {several(memory, 'word')}; every mapping of {workload.title} needs {best:,}: one word "
             "of every tensor of a statement"
         )
-    late, exhausted = question.clock.late, len(steps) == 2 or not together
-    nodes = run_tree(workload, steps, best, level.name, question.machine.memory)
-    sizes = chain_words(workload)
-    names = [*loaded_tensors(workload), *(stored_tensors(workload) if stores else ())]
-    space = f"{runs.FAMILY}; {family.FAMILY}" if together and not exhausted else family.FAMILY
+    late, sizes = question.clock.late, chain_words(workload)
+    names = [*loaded_tensors(workload), *(stored_tensors(workload) if question.objective.stores else ())]
+    proved = best.exhausted and not late
     return Found(
-        mapping=MappingTree(workload=workload, machine=question.machine, nodes=nodes),
-        claimed=best.words if exhausted else None,
+        mapping=MappingTree(workload=workload, machine=question.machine, nodes=best.nodes),
+        claimed=best.words if best.exhausted else None,
         relaxation=Relaxation(
             value=float(sum(sizes[name] for name in names)),
             proved=True,
             formulation="compulsory traffic: every word of inputs and outputs once",
             tolerance=0.0,
         ),
-        bound=best.words if exhausted and not late else None,
-        proved=exhausted and not late,
-        proof="every mapping of the family was looked at" if exhausted and not late else "",
-        space=space if together else runs.APART,
+        bound=best.words if proved else None,
+        proved=proved,
+        proof="every mapping of the family was looked at" if proved else "",
+        space=best.space,
         late=late,
         notes=("nothing is computed again",),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Best:
+    """The best mapping of a family."""
+
+    nodes: tuple[Node, ...]
+    words: int
+    space: str
+    exhausted: bool
+    """Whether every mapping of the family was looked at, and counted exactly."""
+
+
+def _has_windows(workload: Workload, steps: tuple[Step, ...]) -> bool:
+    """Whether a pair has windows, or rows or columns of several dims."""
+    if len(steps) != 2:
+        return False
+    one = steps[0]
+    if not all(is_plain(access) for step in steps for access in step.product.accesses):
+        return True
+    dims = one.product.output.dims
+    sides = [frozenset(d for d in dims if d not in access.dims) for access in one.product.inputs]
+    return any(len(side) > 1 for side in sides)
+
+
+def _of_windows(question: Question, steps: tuple[Step, ...], memory: int, *, together: bool) -> _Best | int:
+    """The best mapping of a pair with windows, or the words that every mapping needs."""
+    pair = windows.WindowPair(question.workload, steps, stores=question.objective.stores)
+    found = pair.best(memory, question.clock, apart=not together)
+    if found is None:
+        return pair.least_room()
+    nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
+    return _Best(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.sharp)
+
+
+def _of_products(question: Question, steps: tuple[Step, ...], memory: int, *, together: bool) -> _Best | int:
+    """The best mapping of products, or the words that every mapping needs."""
+    workload, stores = question.workload, question.objective.stores
+    pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
+    for pair in pairs:
+        _check_size(workload, pair)
+    found = runs.best_run(workload, steps, memory, stores=stores, apart=not together, clock=question.clock)
+    if found is None:
+        return max(_least_room(pair) for pair in pairs)
+    several_products = together and len(steps) > 2
+    space = f"{runs.FAMILY}; {family.FAMILY}" if several_products else family.FAMILY if together else runs.APART
+    nodes = run_tree(workload, steps, found, question.machine.levels[0].name, question.machine.memory)
+    return _Best(nodes=nodes, words=found.words, space=space, exhausted=not several_products)
 
 
 def _check_size(workload: Workload, pair: ProductPair) -> None:
