@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from optmap.answers.documents.saved_tree import SavedTree as SavedTree
     from optmap.answers.documents.saved_tree import TreeEvaluation as TreeEvaluation
     from optmap.answers.documents.solution import SavedSolution as SavedSolution
+    from optmap.answers.over_capacity.capacity_curve import CapacityCurve as CapacityCurve
     from optmap.answers.over_capacity.fused import FusedCurve as FusedCurve
     from optmap.answers.over_capacity.fused import FusedNetwork as FusedNetwork
     from optmap.answers.over_capacity.network_sums import NetworkSums as NetworkSums
@@ -146,6 +147,7 @@ _HOMES = {
     "verbs.exchange": "export_timeloop import_onnx import_timeloop score",
     "verbs.exploring": "explore sensitivity",
     "answers.over_capacity.fused": "FusedCurve FusedNetwork",
+    "answers.over_capacity.capacity_curve": "CapacityCurve",
     "answers.over_capacity.network_sums": "NetworkSums",
     "answers.proofs.boundaries": "BoundReport",
     "answers.closed_forms.closed_forms": "ClosedFormAnswer",

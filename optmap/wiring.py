@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optmap.base.errors import InputError
 from optmap.base.shown import PRESENTATIONS, Presentation, Shown
 from optmap.interchange.formats import FileFormat, register_format
 from optmap.sweeps.engines.engine import ANSWERS
@@ -463,6 +464,8 @@ def _read_timeloop(files: Sequence[Path], sizes: Mapping[str, int]) -> Shown:
 def _write_timeloop(solution: Solved) -> dict[str, str]:
     from optmap.interchange import exporting
 
+    if not solution.machine.meshed:
+        raise InputError(f"the machine {solution.machine.name} has no fanouts; Timeloop does not map it")
     return exporting.timeloop_files(solution.fabric, solution.nest)
 
 

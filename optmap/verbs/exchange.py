@@ -10,6 +10,7 @@ from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.base.shown import Shown
 from optmap.base.values import quoted
+from optmap.files.fields import located
 from optmap.files.inputs import text_of
 from optmap.files.kinds import expected
 from optmap.interchange.formats import format_of, readers, writers
@@ -85,8 +86,8 @@ def read_closed(files: Sequence[Path], sizes: Mapping[str, int]) -> TimeloopMode
     Raises:
         InputError: for a size, and as `import_timeloop` does.
     """
-    for name in sizes:
-        raise InputError(f"--dim {name} is for ONNX files, which {files[0]} is not by its name; leave it out")
+    for name, size in sizes.items():
+        raise InputError(f"--dim {name}={size} is for ONNX files, which {files[0]} is not by its name; leave it out")
     return import_timeloop(files)
 
 
@@ -142,13 +143,16 @@ def export_files(solution: Solved | str | Path, form: str, folder: str | Path | 
     from optmap.files.reading import read_json
     from optmap.search.result import Solved
 
-    write = writers()[choose("format", form, writers())]
-    if isinstance(solution, str | Path):
-        with expected(solution, "a solution", "solution"):
-            solution = solution_from(read_json(Path(solution)))
-    if not isinstance(solution, Solved):
+    write, solved = writers()[choose("format", form, writers())], solution
+    if isinstance(solved, str | Path):
+        with expected(solved, "a solution", "solution"):
+            solved = solution_from(read_json(Path(solved)))
+    if not isinstance(solved, Solved):
         raise InputError(f"{quoted(solution)} is no solution; give what solve returned, or a solution file")
-    found = write(solution)
+    try:
+        found = write(solved)
+    except InputError as error:
+        raise error if solved is solution else located(error, str(solution)) from error
     if folder is not None:
         write_folder(folder, found)
     return found

@@ -159,11 +159,6 @@ def test_a_memory_without_room_for_three_words_is_too_small():
             {"m": 3, "l": 3, "k": 3, "n": 3, "q": 2},
             "q subscripts A only",
         ),
-        (
-            "S[c,y] = A[d,y+p]*F[c,d,p]; O[k,y] = S[c,y]*G[k,c]",
-            {"c": 2, "d": 2, "y": 4, "p": 2, "k": 2},
-            "no product of two tensors with a dim in every subscript",
-        ),
         ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*B[n,l]", {"m": 3, "l": 3, "k": 3, "n": 3}, "same tensor"),
         ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[l,m]*D[l,n]", {"m": 3, "l": 3, "k": 3, "n": 3}, "same subscripts"),
     ],

@@ -1,0 +1,97 @@
+"""Pairs with windows or rows of several dims: what others reach, the literal walk, the checker, what is refused."""
+
+import random
+import re
+
+import pytest
+import random_trees
+from random_trees import random_tree
+
+import optmap
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.count.trees import count_boxes, walk_tree
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
+
+CONVOLUTION = "S[d,y,x] = I[c,y+r,x+s]*F[d,c,r,s]; O[e,y,x] = S[d,y,x]*G[e,d]"
+FAMILIES = (
+    CONVOLUTION,
+    "S[n,d,y] = F[d,c,r]*I[n,c,2*y+r]; O[n,e,y] = S[n,d,y]*G[e,d]",
+    "S[c,y,x] = I[c,y+r,x+s]*F[c,r,s]; T[c,y,x] = relu(S[c,y,x]); O[k,y,x] = T[c,y,x]*W[k,c]",
+    "S[c,y] = I[c,2*y+r]*F[c,r]; T[c,y] = relu(S[c,y]); U[c,y] = exp(T[c,y]); O[k,y] = U[c,y]*W[k,c]",
+    "S[d,y,x] = I[c,y,x]*F[d,c]; O[e,y,x] = S[d,y,x]*G[e,d]",
+    "S[g,d,y] = I[g,c,y+r]*F[g,d,c,r]; O[g,e,y] = S[g,d,y]*G[g,e,d]",
+    "S[d,y] = I[y+r]*F[d,r]; O[e,y] = S[d,y]*G[e,d]",
+    "S[d,e,y] = I[c,y+r]*F[d,e,c,r]; O[k,y] = S[d,e,y]*G[k,d,e]",
+)
+
+
+@pytest.mark.parametrize(("memory", "words"), [(1024, 18_560), (4096, 9_792)])
+def test_a_convolution_and_a_pointwise_one_move_no_more_than_others_reach(memory, words):
+    extents = {"c": 16, "d": 16, "e": 16, "y": 14, "x": 14, "r": 3, "s": 3}
+    answer = optmap.solve(CONVOLUTION, extents=extents, memory=f"{memory}w", semantics="assign")
+    assert answer.bound.value <= answer.cost <= words
+    assert not answer.count.walked
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
+    for seed in range(block * 15, block * 15 + 15):
+        rng = random.Random(seed)
+        text = rng.choice(FAMILIES)
+        extents = {d: rng.randint(1, 4) for d in sorted(set(re.findall(r"(?<![A-Za-z])[a-z](?![a-z])", text)))}
+        plain = parse_workload(text, extents, semantics=rng.choice(list(Semantics)))
+        widths = {name: rng.choice((1, 2, 4)) for name in sorted(set(plain.stored_as.values()))}
+        sizes = {access.name: widths[plain.stored_as[access.name]] for access in plain.accesses}
+        workload = parse_workload(text, extents, semantics=plain.semantics, bytes=sizes)
+        asked = {"objective": rng.choice(("traffic", "loads")), "method": rng.choice(("fused", "apart"))}
+        try:
+            answer = optmap.solve(workload, memory=f"{rng.randint(6, 120)}w", **asked)
+        except InfeasibleError:
+            continue
+        walk = walk_tree(answer.mapping)
+        assert answer.count.moved == walk.moved
+        assert answer.count.rooms[0].occupancy_words == walk.rooms[0].occupancy_words
+        assert answer.bound.value <= answer.cost
+        answer.save(tmp_path / f"{seed}.json")
+        optmap.check(tmp_path / f"{seed}.json")
+        assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
+
+
+def test_inputs_with_windows_are_counted_as_they_are_walked(monkeypatch):
+    families = [text for text in FAMILIES if "c" in text and text.count(";") == 1]
+    monkeypatch.setattr(random_trees, "FAMILIES", ["O[k,h] = I[c,2*h+r]*F[k,c,r]", "O[h] = I[2*h]*F[h]", *families])
+    counted = 0
+    for seed in range(300):
+        tree = random_tree(random.Random(seed))
+        count = count_boxes(tree)
+        if count is not None:
+            counted += 1
+            walk = walk_tree(tree)
+            assert count.moved == walk.moved
+            assert [(room.part, room.occupancy_words) for room in count.rooms] == [
+                (room.part, room.occupancy_words) for room in walk.rooms
+            ]
+    assert counted > 60
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("S[d,y] = I[d,y+r]*F[d,y,r]; O[e,y] = S[d,y]*G[e,d]", "one moving dim|subscripts one|windows of dims"),
+        ("S[d,y] = I[c,y+r]*F[d,c,r]; O[e,h] = S[d,h+p]*G[e,d,p]", "both need the same subscripts"),
+        ("S[d,y] = I[c,y+r]*F[d,c,r]; O[e,y] = S[d,y]*G[e,d]; P[f,y] = O[e,y]*H[f,e]", "other subscripts than dims"),
+        ("S[d,y] = I[c,y+c]*F[d,c]; O[e,y] = S[d,y]*G[e,d]", "a dim is in two subscripts"),
+        ("S[d,y] = I[c,y+r,q]*F[d,c,r]; O[e,y] = S[d,y]*G[e,d]", "q subscripts one tensor only"),
+    ],
+)
+def test_other_pairs_are_refused_by_name(text, reason):
+    extents = dict.fromkeys(set(re.findall(r"(?<![A-Za-z])[a-z](?![a-z])", text)), 3)
+    with pytest.raises(InputError, match=reason):
+        optmap.solve(text, extents=extents | ({"y": 5} if "h" in extents else {}), memory="200w")
+
+
+def test_a_memory_that_is_too_small_says_what_is_needed():
+    extents = {"c": 2, "d": 2, "e": 2, "y": 3, "x": 3, "r": 2, "s": 2}
+    with pytest.raises(InfeasibleError, match="needs 3"):
+        optmap.solve(CONVOLUTION, extents=extents, memory="2w")
