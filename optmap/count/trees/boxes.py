@@ -10,7 +10,7 @@ early, and:
   enter whenever the content is another one than that of the iteration before. A loop over a dim of the tensor changes
   it with every trip; another loop brings back the first content after the last one, which is another one if more than
   one comes within a trip, and is nothing new if not. Sizes of steps are full or ragged, so that trips of one size are
-  counted once: `_Runs`. In an iteration of the loops above the innermost sequence around a Keep it starts empty.
+  counted once: `runs`. In an iteration of the loops above the innermost sequence around a Keep it starts empty.
 * A pinned part is a box, too: tensors are cut into cells along the ends of all pinned parts, each is kept by some Keeps
   of the path as a whole, and is counted by itself.
 * Of an element that is made here the first visit loads nothing; whatever leaves a Keep below which it is changed is
@@ -25,10 +25,9 @@ The walk (`walk_tree`), which shares no count with this, is what it is tested ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
-from math import prod
 
 from optmap.base.errors import InputError
 from optmap.count.tally import Moved
@@ -36,17 +35,14 @@ from optmap.count.trees import windows
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
+from optmap.count.trees.runs import Interval, Runs, size
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 
-Interval = tuple[int, int]
-"""First index and the one beyond the last."""
 Cell = dict[str, Interval]
 """A box of a tensor, by dim."""
-Step = tuple[int, Interval]
-"""Iterations of a dim in a step, and those of them that are in a cell, from the first of the step."""
 
 
 class UnboxedError(InputError):
@@ -275,7 +271,7 @@ class _Boxes:
                 entered = self._entered(path, keep, tensor, cell)
                 pair = (keep.level, source, tensor)
                 first = tensor in made and empty and below[0] is paths[0]
-                loads[pair] += entered - (first and _size(cell.values()))
+                loads[pair] += entered - (first and size(cell.values()))
                 if any(each.makes == tensor for each in below):
                     last = intermediate and below[-1] is paths[-1]
                     stores[pair] += 0 if last else entered
@@ -301,7 +297,7 @@ class _Boxes:
         loops, outside = path.loops(keep.address)
         outside = len(loops) if keep.ends else outside
         steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
-        return _Runs(loops, outside, self.dims[tensor]).entered(0, steps)[0]
+        return Runs(loops, outside, self.dims[tensor]).entered(0, steps)[0]
 
     def _rooms(self) -> tuple[LevelRoom, ...]:
         """The most that is held at any visit."""
@@ -327,7 +323,7 @@ class _Boxes:
             return windows.held(self.windows[tensor], {d: beyond - first for d, (first, beyond) in left.items()})
         now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in self.dims[tensor]}
         return sum(
-            _size((max(a, now[d][0]), min(b, now[d][1])) for d, (a, b) in cell.items())
+            size((max(a, now[d][0]), min(b, now[d][1])) for d, (a, b) in cell.items())
             for cell in self._cells(tensor)
             if keep in self._holding(path, tensor, cell)
         )
@@ -355,62 +351,7 @@ class _Boxes:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Runs:
-    """How often what a Keep holds of a cell changes."""
-
-    loops: tuple[Loop, ...]
-    """Above it."""
-    outside: int
-    """How many of them are outside the innermost sequence around it: in every iteration of theirs it starts empty."""
-    dims: tuple[str, ...]
-    """Of the tensor."""
-
-    def entered(self, place: int, steps: Mapping[str, Step]) -> tuple[int, bool]:
-        """Elements that enter from one loop inwards, and whether more than one content comes.
-
-        Args:
-            place: number of the loop.
-            steps: what is left of every dim.
-        """
-        if any(steps[d][1][0] >= steps[d][1][1] for d in self.dims):
-            return 0, False
-        if place == len(self.loops):
-            return _size(steps[d][1] for d in self.dims), False
-        loop = self.loops[place]
-        inside = [
-            (times, *self.entered(place + 1, {**steps, loop.dim: step}))
-            for step, times in _steps(steps[loop.dim], loop.tile).items()
-        ]
-        words = sum(times * entered for times, entered, _ in inside)
-        varied = any(many for _, _, many in inside)
-        if loop.dim in self.dims or place < self.outside:
-            return words, varied or sum(times for times, _, _ in inside) > 1
-        return (words if varied else inside[0][1]), varied
-
-
-def _steps(step: Step, tile: int) -> Counter[Step]:
-    """The steps of a loop, with how often each comes."""
-    size, (first, beyond) = step
-    trips = -(-size // tile)
-    special = {trip for trip in (first // tile, (beyond - 1) // tile, trips - 1) if 0 <= trip < trips}
-    found = Counter[Step]()
-    for trip in special:
-        start = trip * tile
-        found[min(tile, size - start), (max(0, first - start), min(beyond - start, tile, size - start))] += 1
-    within = sum(1 for trip in special if first // tile < trip < (beyond - 1) // tile)
-    full = max(0, (beyond - 1) // tile - first // tile - 1) - within
-    found[tile, (0, tile)] += full
-    found[tile, (0, 0)] += trips - len(special) - full
-    return +found
-
-
 def _common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:
     """The iterations that an interval has in common with each of others."""
     first, beyond = interval
     return tuple(max(0, min(beyond, end) - max(first, start)) for start, end in others)
-
-
-def _size(sides: Iterable[Interval]) -> int:
-    """Elements of a box."""
-    return prod(max(0, beyond - first) for first, beyond in sides)

@@ -23,7 +23,7 @@ Group = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProductStep:
     """A product of a chain."""
 
     product: Statement
@@ -95,23 +95,23 @@ class ProductPair:
     """Iterations of these."""
 
 
-def steps_of(workload: Workload) -> tuple[Step, ...]:
+def steps_of(workload: Workload) -> tuple[ProductStep, ...]:
     """The products of a chain, each of which reads the result of the one before.
 
     Raises:
         InputError: saying why it is no such chain.
     """
-    steps: list[Step] = []
+    steps: list[ProductStep] = []
     stored = workload.stored_as
     for each in workload.statements:
         read = each.inputs[0].name
         if steps and read == steps[-1].result and stored[read] == stored[each.name] and not (each.row or each.domain):
-            steps[-1] = Step(steps[-1].product, (*steps[-1].functions, each.name))
+            steps[-1] = ProductStep(steps[-1].product, (*steps[-1].functions, each.name))
             continue
         _check_product(each)
         if steps:
             _check_link(steps[-1], each)
-        steps.append(Step(each, ()))
+        steps.append(ProductStep(each, ()))
     if len(steps) < 2 or steps[-1].functions:
         what = f"ends with {steps[-1].result}, done in place," if len(steps) > 1 else "is one product: it"
         raise InputError(
@@ -147,7 +147,7 @@ def is_plain(access: TensorAccess) -> bool:
     )
 
 
-def _check_link(before: Step, statement: Statement) -> None:
+def _check_link(before: ProductStep, statement: Statement) -> None:
     """Refuse a product that does not read the result of the one before, as it is made."""
     read = [access for access in statement.inputs if access.name == before.result]
     if not read:
@@ -160,8 +160,8 @@ def _check_link(before: Step, statement: Statement) -> None:
 
 def pair_of(
     workload: Workload,
-    one: Step,
-    other: Step,
+    one: ProductStep,
+    other: ProductStep,
     *,
     stores: bool = True,
     inside: Collection[str] = (),
@@ -241,7 +241,7 @@ def pair_of(
     )
 
 
-def _check_sums(step: Step, operands: Sequence[TensorAccess], shared: Collection[str]) -> None:
+def _check_sums(step: ProductStep, operands: Sequence[TensorAccess], shared: Collection[str]) -> None:
     """Refuse a dim of one operand only."""
     for dim in step.product.dims:
         having = [access.name for access in operands if dim in access.dims]

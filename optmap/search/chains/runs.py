@@ -18,7 +18,7 @@ from math import prod
 
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.search.chains.family import Apart, Fused, best_apart, best_fused, products_of, smallest_tiles
-from optmap.search.chains.pair import ProductPair, Step, pair_of
+from optmap.search.chains.pair import ProductPair, ProductStep, pair_of
 from optmap.workloads.workload import TensorAccess, Workload
 
 FAMILY = (
@@ -76,13 +76,13 @@ class Run:
     """At most: the last strip may be shorter."""
 
 
-def rows_of(workload: Workload, steps: Sequence[Step]) -> str | None:
+def rows_of(workload: Workload, steps: Sequence[ProductStep]) -> str | None:
     """The dim that the first input, all intermediates and the result have in common; None if there is none."""
     sides = [{side.dim for side in pair_of(workload, *two).sides} for two in pairwise(steps)]
     return next(iter(sorted(set.intersection(*sides))), None)
 
 
-def _weights(workload: Workload, steps: Sequence[Step], rows: str, batch: Sequence[str]) -> dict[str, int]:
+def _weights(workload: Workload, steps: Sequence[ProductStep], rows: str, batch: Sequence[str]) -> dict[str, int]:
     """Words of the inputs without rows, for one iteration of what goes through everything."""
     made = {step.result for step in steps}
     return {
@@ -99,7 +99,7 @@ def _words(workload: Workload, access: TensorAccess, batch: Sequence[str]) -> in
 
 def best_run(
     workload: Workload,
-    steps: Sequence[Step],
+    steps: Sequence[ProductStep],
     memory: int,
     *,
     stores: bool = True,
@@ -156,7 +156,7 @@ class _Strip:
     """The best way through the products of one strip."""
 
     workload: Workload
-    steps: Sequence[Step]
+    steps: Sequence[ProductStep]
     memory: int
     """Words beside those that stay for good."""
     stores: bool

@@ -12,7 +12,7 @@ from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tens
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains import family, runs, windows
-from optmap.search.chains.pair import ProductPair, Step, is_plain, pair_of, steps_of
+from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, steps_of
 from optmap.search.chains.trees import run_tree
 from optmap.search.found import Found
 from optmap.search.question import Question
@@ -82,7 +82,7 @@ def _solve(question: Question, *, together: bool) -> Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Best:
+class _BestTree:
     """The best mapping of a family."""
 
     nodes: tuple[Node, ...]
@@ -92,7 +92,7 @@ class _Best:
     """Whether every mapping of the family was looked at, and counted exactly."""
 
 
-def _has_windows(workload: Workload, steps: tuple[Step, ...]) -> bool:
+def _has_windows(workload: Workload, steps: tuple[ProductStep, ...]) -> bool:
     """Whether a pair has windows, or rows or columns of several dims."""
     if len(steps) != 2:
         return False
@@ -104,17 +104,17 @@ def _has_windows(workload: Workload, steps: tuple[Step, ...]) -> bool:
     return any(len(side) > 1 for side in sides)
 
 
-def _of_windows(question: Question, steps: tuple[Step, ...], memory: int, *, together: bool) -> _Best | int:
+def _of_windows(question: Question, steps: tuple[ProductStep, ...], memory: int, *, together: bool) -> _BestTree | int:
     """The best mapping of a pair with windows, or the words that every mapping needs."""
     pair = windows.WindowPair(question.workload, steps, stores=question.objective.stores)
     found = pair.best(memory, question.clock, apart=not together)
     if found is None:
         return pair.least_room()
     nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
-    return _Best(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.sharp)
+    return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.sharp)
 
 
-def _of_products(question: Question, steps: tuple[Step, ...], memory: int, *, together: bool) -> _Best | int:
+def _of_products(question: Question, steps: tuple[ProductStep, ...], memory: int, *, together: bool) -> _BestTree | int:
     """The best mapping of products, or the words that every mapping needs."""
     workload, stores = question.workload, question.objective.stores
     pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
@@ -126,7 +126,7 @@ def _of_products(question: Question, steps: tuple[Step, ...], memory: int, *, to
     several_products = together and len(steps) > 2
     space = f"{runs.FAMILY}; {family.FAMILY}" if several_products else family.FAMILY if together else runs.APART
     nodes = run_tree(workload, steps, found, question.machine.levels[0].name, question.machine.memory)
-    return _Best(nodes=nodes, words=found.words, space=space, exhausted=not several_products)
+    return _BestTree(nodes=nodes, words=found.words, space=space, exhausted=not several_products)
 
 
 def _check_size(workload: Workload, pair: ProductPair) -> None:

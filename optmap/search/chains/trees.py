@@ -8,7 +8,7 @@ from math import prod
 
 from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence, leaves
 from optmap.search.chains.family import Alone, Apart, Fused, products_of
-from optmap.search.chains.pair import PairOperand, ProductPair, Step, pair_of
+from optmap.search.chains.pair import PairOperand, ProductPair, ProductStep, pair_of
 from optmap.search.chains.runs import Run, Way, rows_of
 from optmap.workloads.workload import Workload
 
@@ -18,7 +18,7 @@ Branch = tuple[Node, ...]
 """Nodes from the outside in."""
 
 
-def run_tree(workload: Workload, steps: Ordered[Step], run: Run, level: str, memory: str) -> Branch:
+def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: str, memory: str) -> Branch:
     """The tree of a mapping of products.
 
     Args:
@@ -109,7 +109,7 @@ def _leaves(names: Ordered[str]) -> tuple[Branch, ...]:
     return tuple((Compute(statement=name),) for name in names)
 
 
-def _done_in_place(branch: Branch, step: Step, *, later: bool) -> Branch:
+def _done_in_place(branch: Branch, step: ProductStep, *, later: bool) -> Branch:
     """A product that does what is done in place to an intermediate where it keeps it.
 
     Args:

@@ -24,7 +24,7 @@ from optmap.count.trees.windows import entered
 from optmap.mappings.nodes import Compute, Keep, Loop, Node
 from optmap.mappings.nodes import Sequence as InOrder
 from optmap.search.chains.family import smallest_tiles
-from optmap.search.chains.pair import Step, is_plain
+from optmap.search.chains.pair import ProductStep, is_plain
 from optmap.workloads.workload import Semantics, TensorAccess, Workload
 
 FAMILY = (
@@ -78,7 +78,7 @@ class WindowPair:
         InputError: saying why they are no such pair.
     """
 
-    def __init__(self, workload: Workload, steps: Sequence[Step], *, stores: bool) -> None:
+    def __init__(self, workload: Workload, steps: Sequence[ProductStep], *, stores: bool) -> None:
         self.workload, (self.first, self.second) = workload, steps
         self.stores, self.extents = stores, workload.extents
         self.shared, self.result = self.first.product.output, self.second.product.output

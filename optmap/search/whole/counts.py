@@ -28,7 +28,7 @@ from optmap.search.whole.choices import ChoiceLists, Choices
 from optmap.search.whole.one_level import candidates, is_diagonal
 from optmap.search.whole.pair_costs import PairCosts
 from optmap.search.whole.sizes_left import AT_ONCE_PAIRS, SizesLeft
-from optmap.search.whole.tile_pairs import Stage, aligned, chains_through
+from optmap.search.whole.tile_pairs import TileStage, aligned, chains_through
 
 NEAR = 0.01
 """How far above a bound chains are looked for first, as a share of it."""
@@ -116,7 +116,7 @@ class _Counting:
             LimitError: for too many choices, or when the time is over.
         """
         nothing = np.zeros((0, self.costs.depth, len(self.costs.dims)), dtype=np.int64), ceiling
-        stages = [Stage.whole(self.costs.extents)]
+        stages = [TileStage.whole(self.costs.extents)]
         left = self.choices.below(ceiling)
         for level in range(self.costs.depth - 1, -1, -1):
             if not len(left[level].tiles):
@@ -147,13 +147,13 @@ class _Counting:
                 return self.sizes.best([own.tiles for own in self.choices.below(highest)], highest, FEW_CHAINS), highest
         return self.sizes.best([own.tiles for own in self.choices.below(ceiling)], ceiling), ceiling
 
-    def _stage(self, level: int, own: Choices, before: Stage, ceiling: float) -> Stage:
+    def _stage(self, level: int, own: Choices, before: TileStage, ceiling: float) -> TileStage:
         """Own choices inside outer ones, the last dim cut to what the outer one leaves."""
         step = max(1, AT_ONCE_PAIRS // len(before.tiles))
         parts = (own[start : start + step] for start in range(0, len(own.tiles), step))
         return self._sieved(concatenated([self._inside(level, part, before, ceiling) for part in parts]))
 
-    def _inside(self, level: int, own: Choices, before: Stage, ceiling: float) -> Stage:
+    def _inside(self, level: int, own: Choices, before: TileStage, ceiling: float) -> TileStage:
         """The own tiles that reach something below the ceiling through some of the outer ones."""
         cut = None if level in self.setting.fixed else self.last
         nests = self.pairs.nests(own.tiles, before.tiles, but=cut)
@@ -170,9 +170,9 @@ class _Counting:
         order = below[np.lexsort((reach[below], tiles[below, self.last], rows[below]))]
         same = (np.diff(rows[order], prepend=-1) == 0) & (np.diff(tiles[order, self.last], prepend=-1) == 0)
         best = order[~same]
-        return Stage(tiles=tiles[best], reach=reach[best], via=via[best])
+        return TileStage(tiles=tiles[best], reach=reach[best], via=via[best])
 
-    def _sieved(self, stage: Stage) -> Stage:
+    def _sieved(self, stage: TileStage) -> TileStage:
         """Without choices that another one with the same filter sizes beats or equals."""
         numbers = np.where(
             np.isin(np.arange(stage.tiles.shape[1]), self.pairs.boxed), 0, -(-self.costs.extents // stage.tiles)

@@ -42,7 +42,7 @@ BEAM_CHAINS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage(Rows):
+class TileStage(Rows):
     """Tiles of one level that some chain from the whole problem reaches."""
 
     tiles: IntArray
@@ -53,12 +53,12 @@ class Stage(Rows):
     """(n,): which tile of the next outer stage that chain goes through."""
 
     @classmethod
-    def whole(cls, extents: IntArray) -> Stage:
+    def whole(cls, extents: IntArray) -> TileStage:
         """The whole problem (D,), where every chain begins."""
         return cls(tiles=extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))
 
 
-def chains_through(stages: Sequence[Stage], most: int) -> tuple[IntArray, FloatArray]:
+def chains_through(stages: Sequence[TileStage], most: int) -> tuple[IntArray, FloatArray]:
     """Chains (n, L, D) with their bottlenecks (n,), the best first, some at most.
 
     Args:
@@ -214,7 +214,7 @@ class _Pairing:
         useful = self._useful(lists, ceiling, floor)
         if useful is None:
             return nothing
-        stages = [Stage.whole(self.costs.extents)]
+        stages = [TileStage.whole(self.costs.extents)]
         for level in range(self.costs.depth - 1, -1, -1):
             outer = self._useful_outer(stages[-1], floor)
             fixed = level in self.setting.fixed
@@ -261,7 +261,7 @@ class _Pairing:
         order = np.lexsort((-fitting.astype(float).prod(axis=1), np.maximum(alone, floor)))
         return fitting[order[:BEAM_OWN]]
 
-    def _useful_outer(self, stage: Stage, floor: float) -> NDArray[np.intp]:
+    def _useful_outer(self, stage: TileStage, floor: float) -> NDArray[np.intp]:
         """Outer tiles worth pairing: exact dominance for divisors, the best few for the beam."""
         volume = -stage.tiles.astype(float).prod(axis=1)
         if not self.even:
@@ -271,7 +271,7 @@ class _Pairing:
         first = _first_multiples(stage.tiles[order])
         return np.asarray(order[first == np.arange(len(order))])
 
-    def _stage(self, level: int, own: IntArray, before: Stage, outer: NDArray[np.intp]) -> Stage:
+    def _stage(self, level: int, own: IntArray, before: TileStage, outer: NDArray[np.intp]) -> TileStage:
         if len(own) * len(outer) > MOST_PAIRS:
             raise LimitError("too many pairs of tiles")
         best = np.full(len(own), inf)
@@ -284,14 +284,14 @@ class _Pairing:
             choice = cost.argmin(axis=1)
             best[start : start + step] = cost[np.arange(len(part)), choice]
             via[start : start + step] = outer[choice]
-        return Stage(tiles=own, reach=best, via=via)
+        return TileStage(tiles=own, reach=best, via=via)
 
-    def _fixed_stage(self, level: int, own: IntArray, before: Stage, outer: NDArray[np.intp]) -> Stage:
+    def _fixed_stage(self, level: int, own: IntArray, before: TileStage, outer: NDArray[np.intp]) -> TileStage:
         """An imposed tile is priced exactly inside every outer tile."""
         fitting = outer[(before.tiles[outer] >= own).all(axis=1)]
         cost = _imposed_costs(self.setting, self.costs, level, before.tiles[fitting])
         cost = np.maximum(cost, before.reach[fitting])
-        return Stage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
+        return TileStage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
 
     def _nests(self, own: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """Which own tiles cut which outer tiles without extra tiles."""
