@@ -465,7 +465,7 @@ def _write_timeloop(solution: Solved) -> dict[str, str]:
     from optmap.interchange import exporting
 
     if not solution.machine.meshed:
-        raise InputError(f"the machine {solution.machine.name} has no fanouts; Timeloop does not map it")
+        raise InputError(f"Timeloop does not map {solution.machine.name}, which has no fanouts; use an accelerator")
     return exporting.timeloop_files(solution.fabric, solution.nest)
 
 
