@@ -16,7 +16,7 @@ from optmap.files.inputs import WorkloadInput, machine_of, workload_of
 from optmap.questions.objective import OBJECTIVES, objectives_on
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.questions.options import CertificateKind
-from optmap.search.methods import METHODS, default_method
+from optmap.search.methods import METHODS, usual_methods
 from optmap.search.options import SolveOptions, TargetOptions, WorkloadOptions, names
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ __all__ = ["METHODS", "OBJECTIVES", "bound", "check", "solve"]
 
 SOLVE = declared(SolveOptions)
 """The options of `solve`, by name."""
-SPENT = ("memory", "extents", "semantics", "padding", "innermost", "certificate")
-"""Those that make the workload, the machine and the answer; a question has the others."""
+SPENT = ("memory", "extents", "semantics", "padding", "innermost", "method", "objective", "certificate")
+"""Those that make the workload, the machine, the method and the answer; a question has the others."""
 PROVED = 0.5
 """Part of the time that a search may take whose relaxation and integer bound are to be proved, too."""
 
@@ -71,6 +71,7 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
         InfeasibleError: for constraints that no mapping of the workload meets.
     """
     from optmap.count.policies import nest_policy
+    from optmap.search.method import able
     from optmap.search.question import Question, understood
 
     values = values_of(SOLVE, options)
@@ -78,9 +79,8 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
     target, objective = machine_of(values["machine"], values["memory"]), values["objective"]
     known = objectives_on(target)
     method = values["method"]
-    if method is None:
-        method = default_method(target, objective, chain=len(problem.statements) > 1)
-    choose("method", method, METHODS)
+    if method is not None:
+        choose("method", method, METHODS)
     if objective is not None:
         choose("objective", objective, known)
     refuse_elsewhere(SOLVE, target, values)
@@ -88,18 +88,26 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
         target = target.from_level(values["innermost"])
     values["constraints"].check(problem, target)
     problem, notes = understood(problem, target, values["semantics"])
+    methods = (method,) if method is not None else usual_methods(target, objective, chain=len(problem.statements) > 1)
+    if values["certificate"] is CertificateKind.FULL:
+        methods = methods[-1:]  # that solves a relaxation, which can be proved
     made: dict[str, Any] = {
         "workload": problem,
         "machine": target,
-        "method": method,
-        "objective": known[METHODS[method].objective(objective, target)],
         "counting": nest_policy(values["counting"]),
         "notes": notes,
     }
     asked = {name: value for name, value in values.items() if name not in (*SPENT, *made)}
     fields = Question.__dataclass_fields__
     others = {name: value for name, value in asked.items() if name not in fields}
-    return Question(**made, **{name: value for name, value in asked.items() if name in fields}, others=others)
+    made |= {name: value for name, value in asked.items() if name in fields}
+
+    def asked_of(name: str) -> Question:
+        goal = known[METHODS[name].objective(objective, target)]
+        return Question(**made, method=name, objective=goal, others=others)
+
+    preferred = (asked_of(name) for name in methods[:-1])
+    return next((question for question in preferred if able(question)), None) or asked_of(methods[-1])
 
 
 def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:

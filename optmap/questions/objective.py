@@ -165,7 +165,7 @@ LOADS = Objective(
 )
 TRAFFIC = Objective(
     name="traffic",
-    description="words loaded and stored by one memory with partitions",
+    description="words loaded and stored by one memory",
     terms=(Term(quantity=TIME, combination=Combination.SUM),),
     one_memory=True,
 )

@@ -61,7 +61,7 @@ __getattr__, __dir__ = exports(
         "explore.route": "explorer strategy_of",
         "explore.settings": "Settable described setting settings_of",
         "method": "Method refuse",
-        "methods": "METHODS default_method register_method",
+        "methods": "METHODS register_method usual_methods",
         "papers.mopt": "relaxation_report",
         "papers.algorithm1": "fix_levels",
         "papers.artifact": "roles_of",

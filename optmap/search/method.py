@@ -168,6 +168,12 @@ def refuse(question: Question, method: Method) -> Route:
     return route
 
 
+def able(question: Question) -> bool:
+    """Whether the method of a question knows all that it demands; what no mapping meets is not looked for."""
+    route = METHODS[question.method].route(question.objective.name, question.machine)
+    return all(can(route) for _, can in _demands(question, route))
+
+
 def _refuse_hopeless(question: Question) -> None:
     """Refuse what no mapping of the machine can meet."""
     if not question.workload.is_product:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from optmap.base.names import enter
 from optmap.machines.machine import CapacityRule, Machine
-from optmap.questions.objective import PREDICTED_TIME
+from optmap.questions.objective import PREDICTED_TIME, TRAFFIC
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.explore.route import explored
 from optmap.search.method import METHODS, Method
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optmap.search.question import Question
     from optmap.workloads.workload import Workload
 
-__all__ = ["HOMES", "LIBRARY", "METHODS", "default_method", "register_method"]
+__all__ = ["HOMES", "LIBRARY", "METHODS", "register_method", "usual_methods"]
 
 
 def _one_memory(question: Question) -> Found:
@@ -141,7 +141,7 @@ def _bayes() -> Strategy:
 TILE_ONLY = (CapacityRule.TILE,)
 IOOUB = Method(
     name="iooub",
-    description="loop order, reuse level per tensor and whole tile with the least loads of one memory",
+    description="loop order, reuse level per tensor and whole tile with the least loads or traffic of one memory",
     routes=(
         Route(
             solve=_one_memory,
@@ -325,8 +325,8 @@ LIBRARY = tuple(METHODS)
 """Names of the methods that every process knows; others were registered in this one."""
 
 
-def default_method(machine: Machine, objective: str | None = None, *, chain: bool = False) -> str:
-    """The method that is taken where none is asked for.
+def usual_methods(machine: Machine, objective: str | None = None, *, chain: bool = False) -> tuple[str, ...]:
+    """The methods where none is asked for: taken is the first that knows what a question demands (`able`), or the last.
 
     Args:
         machine: of what kind it is decides.
@@ -334,10 +334,13 @@ def default_method(machine: Machine, objective: str | None = None, *, chain: boo
         chain: whether there are several statements.
     """
     if chain and FUSED.minimises(machine):
-        return FUSED.name
+        return (FUSED.name,)
     if machine.meshed:
-        return EXACT.name
-    return TIMED.name if objective == PREDICTED_TIME.name else MOPT.name
+        return (EXACT.name,)
+    if objective == TRAFFIC.name in IOOUB.minimises(machine):
+        # All that gemmini and mopt choose from without partitions iooub chooses from, too, and more.
+        return (GEMMINI.name if machine.levels[0].partitions else IOOUB.name, MOPT.name)
+    return (TIMED.name if objective == PREDICTED_TIME.name else MOPT.name,)
 
 
 HOMES: dict[str, str | None] = {}

@@ -167,7 +167,10 @@ EvaluationsOption = Annotated[
         hashed=False,
     ),
 ]
-MethodOption = Annotated[str | None, Opt(help="See: optmap list methods. If left out: mopt, on accelerators exact.")]
+MethodOption = Annotated[
+    str | None,
+    Opt(help="See: optmap list methods. If left out: mopt, for traffic of one memory iooub, on accelerators exact."),
+]
 SettingsOption = Annotated[
     Mapping[str, object] | None,
     Opt(
@@ -281,7 +284,13 @@ class SharedOptions(TypedDict, total=False):
 class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
     """Options of `solve`."""
 
-    method: Annotated[MethodOption, Here(detail="A key of `METHODS`; None takes `timed` for objective `time`.")]
+    method: Annotated[
+        MethodOption,
+        Here(
+            detail="A key of `METHODS`; None takes `timed` for objective `time`, and for `traffic` of one memory "
+            "`iooub` (`gemmini` if it has partitions), or `mopt` for what these do not know."
+        ),
+    ]
     certificate: Annotated[
         CertificateKind | str,
         Opt(

@@ -14,7 +14,7 @@ from optmap.count.policies import nest_policies
 from optmap.machines.machine import Machine, two_level
 from optmap.questions.objective import every_objective
 from optmap.questions.option import Opt, declared, values_of
-from optmap.search.methods import METHODS, default_method
+from optmap.search.methods import METHODS, usual_methods
 from optmap.search.options import SharedOptions
 from optmap.sweeps.method_settings import SettingsInput, method_of, method_settings
 from optmap.workloads.amounts import Capacity
@@ -166,7 +166,7 @@ class Options:
 def default_methods(machines: tuple[Machine, ...]) -> tuple[str, ...]:
     """The methods of a sweep that names none: on accelerators every mapping brings its bounds along."""
     if machines and all(machine.meshed for machine in machines):
-        return (default_method(machines[0]),)
+        return usual_methods(machines[0])
     return (BOUND, "mopt")
 
 

@@ -19,7 +19,7 @@ from optmap.base.values import TimeInput, seconds
 from optmap.count.meshes.count import NEST_EXACT
 from optmap.files.network import Network
 from optmap.machines.machine import Machine
-from optmap.search.methods import METHODS, default_method
+from optmap.search.methods import METHODS, usual_methods
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep, sweep_document
 from optmap.sweeps.records.manifest import Key
@@ -57,7 +57,7 @@ def solve_network(
     Args:
         layers: the network.
         machine: the machine.
-        method: a mapping method; None for `exact` on accelerators, `mopt` elsewhere.
+        method: a mapping method; None for `exact` on accelerators, `iooub` for the traffic of one memory, else `mopt`.
         objective: what every layer minimises; None for the method's own.
         counting: on accelerators, as for `solve`.
         tiles: as for `solve`.
@@ -73,7 +73,7 @@ def solve_network(
     """
     if not machine.meshed:
         check_addable(layers)
-    name = default_method(machine) if method is None else str(choose("method", method, METHODS))
+    name = usual_methods(machine, objective)[0] if method is None else str(choose("method", method, METHODS))
     goal = METHODS[name].objective(objective, machine)
     add: Callable[..., NetworkView | MappedNetwork] = _moved
     methods: tuple[str, ...] = (BOUND, name)
