@@ -26,14 +26,6 @@ FAMILIES = (
 )
 
 
-@pytest.mark.parametrize(("memory", "words"), [(1024, 18_560), (4096, 9_792)])
-def test_a_convolution_and_a_pointwise_one_move_no_more_than_others_reach(memory, words):
-    extents = {"c": 16, "d": 16, "e": 16, "y": 14, "x": 14, "r": 3, "s": 3}
-    answer = optmap.solve(CONVOLUTION, extents=extents, memory=f"{memory}w", semantics="assign")
-    assert answer.bound.value <= answer.cost <= words
-    assert not answer.count.walked
-
-
 @pytest.mark.parametrize("block", range(3))
 def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
     for seed in range(block * 15, block * 15 + 15):
