@@ -57,11 +57,11 @@ def wanted(workload: Workload, tensors: dict[str, np.ndarray]) -> np.ndarray:
     known = {name: np.asarray(each, np.float64) for name, each in tensors.items()}
     for statement in workload.statements:
         dims = statement.dims
-        read = []
-        for access in statement.inputs:
-            mine = [str(axis) for axis in access.axes]
-            turned = known[access.name].transpose([mine.index(d) for d in dims if d in mine])
-            read.append(turned.reshape([workload.extents[d] if d in mine else 1 for d in dims]))
+        at = dict(zip(dims, np.ix_(*(range(workload.extents[d]) for d in dims)), strict=True))
+        read = [
+            known[access.name][tuple(sum((c * at[d] for d, c in axis.terms), axis.offset) for axis in access.axes)]
+            for access in statement.inputs
+        ]
         points = np.broadcast_to(value(statement.right, read), [workload.extents[d] for d in dims])
         found = points.sum(axis=tuple(dims.index(d) for d in statement.reduction_dims))
         added = workload.semantics is Semantics.ACCUMULATE and statement.name in known
@@ -202,6 +202,14 @@ def test_random_trees_are_right_or_refused_by_name(tmp_path: Path) -> None:
         several += len(workload.statements) > 2
     assert several > 5
     check(codes, tmp_path)
+
+
+@pytest.mark.parametrize("memory", [60, 150, 400])
+def test_a_convolution_before_a_pointwise_statement_is_right(memory: int, tmp_path: Path) -> None:
+    text = "S[d,y,x] = I[c,2*y+r,x+s]*F[d,c,r,s]; P[d,y,x] = relu(S[d,y,x]); O[e,y,x] = P[d,y,x]*G[e,d]"
+    extents = {"c": 3, "d": 4, "e": 5, "y": 3, "x": 6, "r": 3, "s": 2}
+    answer = optmap.solve(text, extents=extents, memory=f"{memory}w", semantics="assign")
+    check([emit_code(answer.workload, answer.mapping, answer.machine)], tmp_path)
 
 
 CHAINS = (
@@ -350,7 +358,7 @@ def in_turn(text: str, *around: dict, **options: object) -> Code:
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = scale(S[m,l])", {}, "does not say by how much"),
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)", {}, "a condition or a function of rows"),
         ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {}, "a condition or a function of rows"),
-        ("S[m,l] = A[m+k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {}, r"A\[m\+k\] in S.*a dim of its own"),
+        ("S[m,l] = A[m,m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {}, r"A\[m,m,k\] in S.*a dim of its own"),
     ],
 )
 def test_what_cannot_be_written_is_refused_by_name(text: str, options: dict, reason: str) -> None:
