@@ -51,6 +51,8 @@ def found(encoder: Path) -> FusedNetwork:
 def test_words_are_those_of_chains_and_layers_solved_alone(found: FusedNetwork) -> None:
     layers = {each.title: each for each in found.linked.model.workloads}
     assert {each.chain.layers for each in found.chains} == {
+        ("layer.0.q", "layer.0.scores"),
+        ("layer.0.q", "layer.0.values"),
         ("layer.0.scores", "layer.0.values"),
         ("layer.0.up", "layer.0.down"),
     }
