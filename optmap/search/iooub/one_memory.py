@@ -20,10 +20,12 @@ from optmap.machines.partitions import CapacityGroup, capacity_groups
 from optmap.mappings.held import Corner, Held
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.mappings.pieces import Piece
+from optmap.questions.objective import Crossing
 from optmap.questions.options import TileRule
 from optmap.search.found import Found
 from optmap.search.iooub.corners import Cornered, best_cornered
 from optmap.search.iooub.flows import permutation_of, positions_of
+from optmap.search.iooub.one_tile import one_tile_each
 from optmap.search.iooub.pieces import TiledPiece, best_in_pieces, value_of
 from optmap.search.iooub.tiling import Tiling, best_tiling
 from optmap.search.question import Question
@@ -55,7 +57,7 @@ def solve(question: Question, *, streams: bool = True) -> Found:
     groups = capacity_groups(workload, machine.levels[0])
     cuts = streams and len(groups) == 1 and question.tiles is TileRule.ANY
     clock = question.clock
-    whole = clock.share(WHOLE) if cuts else clock
+    whole = clock.share(WHOLE) if len(groups) == 1 else clock
     tiling = best_tiling(
         workload,
         [(group.words, group.tensors) for group in groups],
@@ -68,14 +70,24 @@ def solve(question: Question, *, streams: bool = True) -> Found:
     if tiling is None:
         raise InfeasibleError(too_small(workload, groups))
     chosen = tiling, held_of(workload, tiling), mapping_of(question, tiling)
+    plain = _one_tile_each(question, tiling, clock) if late and len(groups) == 1 else chosen
     if cuts:
         chosen = _cut(question, workload, groups[0].words, tiling, clock) or chosen
-    return _found(question, *chosen, late=late or clock.late)
+    best = min(chosen, plain, key=lambda each: each[0].value)
+    return _found(question, *best, late=late or clock.late)
 
 
 def weights_of(question: Question) -> list[float]:
     """Objective weight per tensor, output first."""
     return [2.0 if question.objective.stores else 1.0, *[1.0] * len(question.workload.inputs)]
+
+
+def _one_tile_each(question: Question, tiling: Tiling, clock: Clock) -> tuple[Tiling, Held, Mapping]:
+    """What `mopt` finds in the time that is left, its words in place of those of a tiling."""
+    held, mapping = one_tile_each(question, clock)
+    rows = held_traffic(question.workload, mapping, held, question.machine.boundaries[0])
+    (moved,) = question.objective.words(rows, question.machine).values()
+    return replace(tiling, value=moved + created_words(rows)), held, mapping
 
 
 def _cut(
@@ -126,7 +138,6 @@ def _found(question: Question, tiling: Tiling, held: Held, mapping: Mapping, *, 
     least = compulsory(workload, objective)
     if moved < least:
         raise CheckError(f"the tiling moves {several(moved, 'word')}, fewer than the {least:,} that must move")
-    created = rows[0].stores_words - rows[0].loads_words  # the search counts every visit of an output as a load
 
     def value(words: int | Fraction) -> float:
         return float(objective.value({0: words}, machine, workload.word_bits))
@@ -135,13 +146,18 @@ def _found(question: Question, tiling: Tiling, held: Held, mapping: Mapping, *, 
     return Found(
         mapping=mapping,
         held=held,
-        claimed=value(Fraction(tiling.value) - created),
+        claimed=value(Fraction(tiling.value) - created_words(rows)),
         relaxation=_lower_estimate(mapping, value(moved if best else least), best=best),
         point=PointKind.GLOBAL_OPTIMUM if best else PointKind.FEASIBLE,
         late=late,
         notes=(*_notes(question, held, mapping, best=best), *([LATE] if late and not best else [])),
         space=_space(question, held),
     )
+
+
+def created_words(rows: Sequence[Crossing]) -> int:
+    """Words of the output that no first touch loads: the search counts every visit of it as a load."""
+    return rows[0].stores_words - rows[0].loads_words
 
 
 def mapping_of(question: Question, tiling: Tiling) -> Mapping:
