@@ -74,6 +74,8 @@ def test_inputs_with_windows_are_counted_as_they_are_walked(monkeypatch):
         ("S[d,y] = I[c,y+r]*F[d,c,r]; O[e,h] = S[d,h+p]*G[e,d,p]", "both need the same subscripts"),
         ("S[d,y] = I[c,y+r]*F[d,c,r]; O[e,y] = S[d,y]*G[e,d]; P[f,y] = O[e,y]*H[f,e]", "other subscripts than dims"),
         ("S[d,y] = I[c,y+c]*F[d,c]; O[e,y] = S[d,y]*G[e,d]", "a dim is in two subscripts"),
+        ("S[d,y] = I[c,4*y+r]*F[d,c,r]; O[e,y] = S[d,y]*G[e,d]", "without gaps"),
+        ("S[d,y] = I[c,y+2*r]*F[d,c,r]; O[e,y] = S[d,y]*G[e,d]", "without gaps"),
         ("S[d,y] = I[c,y+r,q]*F[d,c,r]; O[e,y] = S[d,y]*G[e,d]", "q subscripts one tensor only"),
     ],
 )

@@ -7,7 +7,7 @@ image is kept for all of them, and neighbouring tiles share what overlaps. To us
 input and single words of the result, or a line of the result and single words. The filter and that input may stay for
 good. Unfused: both statements with tiles of their own, the intermediate stored and loaded. Of every number of tiles the
 smallest one is tried. Words are counted by dims: what an access has not makes its words come again with every tile of
-that dim; along a window a tile of `t` needs `factor*(t - 1) + taps` index values.
+that dim; along a window a tile of `t` needs `factor*(t - 1) + taps` index values, if there are no gaps.
 """
 
 from __future__ import annotations
@@ -127,6 +127,9 @@ class WindowPair:
                 raise InputError(
                     f"{self.image}: mappings are known of windows with one moving dim each, without padding"
                 )
+            some = {d: min(2, n) if d in self.rows else n for d, n in self.extents.items()}
+            if any(axis.count(each) < axis.span(each) for each in (some, {**some, **dict.fromkeys(moving, 1)})):
+                raise InputError(f"{self.image}: mappings are known of windows without gaps between their index values")
             if len(axis.terms) > 1 and any(d in self.channels for d in axis.dims):
                 raise InputError(f"{self.image}: mappings are known of windows of dims of {self.shared} and taps")
         missing = set(self.dims) - self.image.dims - self.filter.dims
@@ -143,7 +146,7 @@ class WindowPair:
 
     def size(self, access: TensorAccess, left: Mapping[str, int]) -> int:
         """Words that an access touches."""
-        return self.weight(access) * prod(axis.span(left) for axis in access.axes)
+        return self.weight(access) * prod(axis.count(left) for axis in access.axes)
 
     def trips(self, tile: Tile, access: TensorAccess) -> int:
         """How often all words of an access come again: once per tile of the dims that it has not."""
@@ -193,12 +196,11 @@ class WindowPair:
         for axis in self.image.axes:
             moving = next((d for d in axis.dims if d in self.rows), None)
             if moving is None:
-                words *= axis.span(self.extents)
+                words *= axis.count(self.extents)
                 continue
-            number = -(-self.extents[moving] // sizes[moving])
-            factor = dict(axis.terms)[moving]
-            taps = axis.span({**self.extents, moving: 1})
-            words *= factor * (self.extents[moving] - number) + number * taps
+            full, rest = divmod(self.extents[moving], sizes[moving])
+            last = axis.count({**self.extents, moving: rest}) if rest else 0
+            words *= full * axis.count({**self.extents, moving: sizes[moving]}) + last
         return words
 
     def uses(self, tile: Tile) -> Iterator[Phase]:
