@@ -35,7 +35,7 @@ from optmap.count.trees import windows
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
-from optmap.count.trees.runs import Interval, Runs, size
+from optmap.count.trees.runs import BoxRuns, Interval, size
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
@@ -297,7 +297,7 @@ class _Boxes:
         loops, outside = path.loops(keep.address)
         outside = len(loops) if keep.ends else outside
         steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
-        return Runs(loops, outside, self.dims[tensor]).entered(0, steps)[0]
+        return BoxRuns(loops, outside, self.dims[tensor]).entered(0, steps)[0]
 
     def _rooms(self) -> tuple[LevelRoom, ...]:
         """The most that is held at any visit."""

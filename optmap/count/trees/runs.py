@@ -16,7 +16,7 @@ Step = tuple[int, Interval]
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class BoxRuns:
     """How often what a Keep holds of a cell changes."""
 
     loops: tuple[Loop, ...]
