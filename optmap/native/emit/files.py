@@ -31,12 +31,8 @@ def code_files(code: Code) -> dict[str, str]:
     files = {
         f"{name}.c": f"/* {MARK} */\n{code.source}",
         f"{name}.h": f"/* {MARK} */\n{header_text(code)}",
-        "mapping.json": to_json(mapping) + "\n",
     }
-    if not code.main:
-        return files
-    return {
-        **files,
+    checks = {
         "main.c": f"/* {MARK} */\n{code.main}",
         "Makefile": (
             f"# {MARK}: make run checks and times the code\n"
@@ -45,6 +41,7 @@ def code_files(code: Code) -> dict[str, str]:
             "run: main\n\t./main\n\n.PHONY: run\n"
         ),
     }
+    return {**files, **(checks if code.main else {}), "mapping.json": to_json(mapping) + "\n"}
 
 
 def write_code(code: Code, folder: str | Path) -> tuple[Path, ...]:
