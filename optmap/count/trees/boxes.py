@@ -183,8 +183,20 @@ class _Boxes:
         for each in self.tree.leaves:
             if is_above(address, each.address):
                 there[each.branch(address)].add(any(mine == keep.address for mine, _ in each.keeps))
+        for each in self.paths:
+            if keep.address not in {mine.address for mine in each.keeps} and is_above(keep.address, each.leaf.address):
+                self._check_inside(keep, each, what)
         if any(len(branch) > 1 for branch in there) or [some for some, _ in groupby(there)].count({True}) > 1:
             raise UnboxedError(f"{what}, which are no whole branches one after the other")
+
+    def _check_inside(self, keep: Placed, path: _Path, what: str) -> None:
+        """Refuse a Keep inside one that goes on where that one ends: its content comes from elsewhere then."""
+        there = {each.leaf.statement for each in self.paths if keep.address in {mine.address for mine in each.keeps}}
+        for inner in path.keeps:
+            if is_above(keep.address, inner.address) and not keep.tensors.isdisjoint(inner.tensors):
+                mine = {each.leaf.statement for each in self.paths if inner in each.keeps}
+                if mine & there:
+                    raise UnboxedError(f"{what}, and inside it {inner.level} for others, too")
 
     def _check_order(self, reader: _Path, before: tuple[_Path, ...]) -> None:
         """Refuse a statement that reads a tensor before all is made of it that it reads."""
