@@ -183,9 +183,9 @@ class _Boxes:
         for each in self.tree.leaves:
             if is_above(address, each.address):
                 there[each.branch(address)].add(any(mine == keep.address for mine, _ in each.keeps))
-        for each in self.paths:
-            if keep.address not in {mine.address for mine in each.keeps} and is_above(keep.address, each.leaf.address):
-                self._check_inside(keep, each, what)
+        for path in self.paths:
+            if keep.address not in {mine.address for mine in path.keeps} and is_above(keep.address, path.leaf.address):
+                self._check_inside(keep, path, what)
         if any(len(branch) > 1 for branch in there) or [some for some, _ in groupby(there)].count({True}) > 1:
             raise UnboxedError(f"{what}, which are no whole branches one after the other")
 
