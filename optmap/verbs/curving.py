@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import inf, nan, prod
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.clock import SEARCHED, Clock, limited
 from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.values import quoted
 from optmap.files.inputs import MemoryInput, WorkloadInput, capacities_of, workload_of
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import ObjectiveOption, ProgressOption, TimeLimitOption, WorkloadOptions
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
     from optmap.answers.over_capacity.capacity_curve import CapacityCurve, CurvePoint
     from optmap.search.result import Answer
     from optmap.workloads.workload import Workload
+
+
+def _percent(value: object, name: str, _where: str) -> float:
+    """A finite number from 0 on, or the text of one."""
+    try:
+        found = nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        found = nan
+    if not 0 <= found < inf:
+        raise InputError(f"{name} is {quoted(value)}; give a percentage from 0 on, such as 10 or 2.5")
+    return found
 
 
 class CurveOptions(WorkloadOptions, total=False):
@@ -33,9 +45,10 @@ class CurveOptions(WorkloadOptions, total=False):
         float,
         Opt(
             help="Percent by which words of neighbours may differ; 0 for every step.",
-            detail="Between two capacities words lie between theirs.",
+            detail="Between two capacities the mapping of the smaller one fits, so that no more words move there.",
             default=10.0,
-            least=0,
+            read=_percent,
+            metavar="PERCENT",
         ),
     ]
     time_limit: Annotated[TimeLimitOption, Here(help="Of the whole curve.")]

@@ -79,6 +79,8 @@ def test_of_one_statement_nothing_is_fused():
         ({"objective": "time"}, InputError, "traffic or loads"),
         ({"within": -1}, InputError, "within"),
         ({"within": "near"}, InputError, "within"),
+        ({"within": float("nan")}, InputError, "within"),
+        ({"within": True}, InputError, "within"),
     ],
 )
 def test_what_is_no_curve_is_refused(options, error, reason):
@@ -94,7 +96,7 @@ def test_where_the_time_is_over_the_curve_says_so():
 
 def test_the_command_prints_writes_and_draws(tmp_path):
     extents = ",".join(f"{d}={n}" for d, n in SMALL.items())
-    shell = ["curve", PAIR, "--extents", extents, "--memory", "4w:80w", "--within", "30"]
+    shell = ["curve", PAIR, "--extents", extents, "--memory", "4w:80w", "--within", "32.5"]
     out = CliRunner().invoke(app, [*shell, "-o", str(tmp_path / "it.json"), "--plot", str(tmp_path / "it.png")])
     assert out.exit_code == 0, out.output
     assert "by themselves" in out.output

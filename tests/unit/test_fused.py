@@ -2,6 +2,8 @@
 
 import json
 import random
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,12 @@ import pytest
 import optmap
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.trees import walk_tree
-from optmap.search.chains.family import smallest_tiles
+from optmap.count.trees.boxes import count_boxes
+from optmap.mappings.tree import MappingTree
+from optmap.search.chains.family import Fused, smallest_tiles
+from optmap.search.chains.pair import pair_of, steps_of
+from optmap.search.chains.runs import Part, best_run
+from optmap.search.chains.trees import run_tree
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 
@@ -122,6 +129,71 @@ def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block
         answer.save(tmp_path / f"{seed}.json")
         optmap.check(tmp_path / f"{seed}.json")
         assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
+
+
+def tree_of(workload, run, memory):
+    machine = optmap.machine(memory=f"{memory}w")
+    nodes = run_tree(workload, steps_of(workload), run, machine.levels[0].name, machine.memory)
+    return MappingTree(workload=workload, machine=machine, nodes=nodes)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_runs_are_priced_as_their_trees_are_counted(block):
+    for seed in range(300 + block * 10, 310 + block * 10):
+        rng = random.Random(seed)
+        text, extents = random_chain(rng)
+        workload = parse_workload(text, {d: rng.randint(1, 9) for d in extents}, semantics=rng.choice(list(Semantics)))
+        memory = rng.randint(6, 90)
+        run = best_run(workload, steps_of(workload), memory)
+        if run is None:
+            continue
+        count = count_boxes(tree_of(workload, run, memory))
+        words = sum(each.loads_words + each.stores_words for each in count.moved)
+        assert count.rooms[0].occupancy_words <= memory
+        # a shorter last strip is priced as a whole one
+        assert words == run.words or (words < run.words and workload.extents["m"] % run.strip)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_fused_mapping_of_the_family_moves_less(seed):
+    rng = random.Random(seed)
+    workload = parse_workload(
+        PAIR,
+        {d: rng.randint(1, 3) for d in "mlkn"},
+        bytes={t: rng.choice((1, 2, 4)) for t in "ABCDS"},
+        semantics=rng.choice(list(Semantics)),
+    )
+    memory = rng.randint(10, 24)
+    found = best_run(workload, steps_of(workload), memory)
+    rows, columns = (side.extent for side in pair_of(workload, *steps_of(workload)).sides)
+    for outer, out, inn in ((0, rows, columns), (1, columns, rows)):
+        sizes = product(range(1, out + 1), range(1, out + 1), range(1, inn + 1))
+        for (tile, block, inner), *how in product(
+            sizes, product((False, True), repeat=4), product(range(inn + 1), repeat=2)
+        ):
+            if block > tile:
+                continue
+            member = Fused(outer=outer, tile=tile, block=block, inner=inner, stays=how[0], pinned=how[1], words=0)
+            run = replace(found, parts=(Part(first=0, member=member),), ways=())
+            count = count_boxes(tree_of(workload, run, memory))
+            if count.rooms[0].occupancy_words <= memory:
+                assert found.words <= sum(each.loads_words + each.stores_words for each in count.moved)
+
+
+def test_parts_that_are_pinned_are_no_whole_tiles():
+    answer = solved(8, m=5, l=3, k=2, n=3)
+    assert (answer.cost, answer.proved) == (88, True)
+
+
+def test_functions_before_and_behind_a_product_by_itself_are_done_where_it_keeps_its_tensors():
+    text = (
+        "T[m,a] = X[m,b]*W[b,a]; F[m,a] = relu(T[m,a]); U[m,c] = F[m,a]*V[a,c]; G[m,c] = exp(U[m,c]); "
+        "Y[m,d] = G[m,c]*Z[c,d]"
+    )
+    sizes = {"T": 1, "X": 4, "W": 2, "F": 1, "U": 2, "V": 1, "G": 2, "Y": 2, "Z": 1}
+    workload = parse_workload(text, {"m": 4, "a": 1, "b": 2, "c": 3, "d": 4}, bytes=sizes)
+    answer = optmap.solve(workload, memory="7w")
+    assert answer.count.moved == walk_tree(answer.mapping).moved
 
 
 def test_the_intermediate_stays_whole_where_there_is_room():

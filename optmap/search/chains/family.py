@@ -11,8 +11,8 @@ other. Of operands of the inner side as many of the first indices as there is ro
 *Unfused.* The first product, then the second one, the intermediate stored and loaded in between, or kept whole. Of each
 product a tile of one of its tensors stays while the other two stream past it; of one of these indices are pinned.
 
-Words depend on tiles through their numbers only, but for what is pinned; so of every number of tiles the smallest tile
-is tried, and of blocks the largest that fits: fewer blocks move less. Exact whole numbers, as arrays over all tiles.
+Words depend on tiles through their numbers only; so of every number of tiles the smallest tile is tried, and of blocks
+the largest that fits: fewer blocks move less. Exact whole numbers, as arrays over all tiles.
 
 Source: section 3 of the theory of chains: visits of an operand that stays are one per tile of the other side.
 """
@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from math import isqrt
+from math import gcd, isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +120,7 @@ def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...]) 
     words = np.zeros_like(tile)
     for i, (each, size) in enumerate(zip((out.first, out.second), depths, strict=True)):
         words += out.extent * size * each.moved(np.where(stays[i], 1, inners))
-    pins = _pinned(inn, inner, visits, c, left)
+    pins = _pinned(inn, visits, c, left)
     for number, (each, size) in enumerate(zip((inn.first, inn.second), depths, strict=True)):
         once, other = pins[number], inn.extent - pins[number]
         words += size * (once * each.moved(np.ones_like(tile)) + other * each.moved(visits[number]))
@@ -136,29 +136,37 @@ def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...]) 
     )
 
 
-def _pinned(side: Side, tile: Ints, visits: list[Ints], costs: list[int], left: Ints) -> list[Ints]:
-    """Indices of the inner side that are pinned, per operand: of the one that moves more first.
+def _pinned(side: Side, visits: list[Ints], costs: list[int], left: Ints) -> list[Ints]:
+    """Indices of the inner side that are pinned, per operand: those that save most.
+
+    As many as fit of the operand that saves more per word, then of the other. It may be better to give up some of the
+    first for more of the other, but of no more than make up whole indices of both: beyond that they change back.
 
     Args:
         side: with the operands.
-        tile: what a pinned part is made of.
         visits: per operand, of what is not pinned.
         costs: words of an index, per operand.
         left: words that are free.
     """
-    pins = [np.zeros_like(tile), np.zeros_like(tile)]
-    moves = [
+    none = np.zeros_like(left)
+    if side.cut:
+        return [none, none]
+    saves = [
         each.moves * (many - 1) * bool(each.words) for each, many in zip((side.first, side.second), visits, strict=True)
     ]
-    leading = np.where(moves[1] > moves[0], 1, 0)
-    for turn in (0, 1):
-        for number in (0, 1):
-            most = left // max(costs[number], 1)
-            whole = np.where(most >= side.extent, side.extent, most // tile * tile)
-            mine = ((leading == number) != bool(turn)) & (moves[number] > 0)
-            pins[number] = np.where(mine, whole, pins[number])
-            left = left - np.where(mine, whole * costs[number], 0)
-    return pins
+    swap = saves[1] > saves[0]
+    save, rest = np.maximum(*saves), np.minimum(*saves)
+    cost, other = np.where(swap, costs[1], costs[0]), np.where(swap, costs[0], costs[1])
+    most = np.where(save > 0, np.minimum(left // np.maximum(cost, 1), side.extent), 0)
+    trades = min(int(most.max()), max(costs) // max(gcd(*costs), 1)) if rest.any() else 0
+    best, mine, theirs = np.full_like(left, -1), none, none
+    for fewer in range(trades + 1):
+        one = np.maximum(most - fewer, 0)
+        two = np.where(rest > 0, np.minimum((left - one * cost) // np.maximum(other, 1), side.extent), 0)
+        saved = one * cost * save + two * other * rest
+        better = saved > best
+        best, mine, theirs = (np.where(better, *each) for each in ((saved, best), (one, mine), (two, theirs)))
+    return [np.where(swap, theirs, mine), np.where(swap, mine, theirs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +210,8 @@ class Alone:
     groups: tuple[tuple[str, ...], ...]
     """Rows, columns, and the dims that the intermediate has not."""
     extents: tuple[int, ...]
+    cut: tuple[int, ...]
+    """Numbers of the groups that loops outside cut: no part of these stays for good."""
 
     def roles(self, kept: int) -> tuple[PairOperand, PairOperand, PairOperand, tuple[int, int, int]]:
         """The tensor of which a tile stays, and the two that stream past it.
@@ -244,6 +254,7 @@ def products_of(pair: ProductPair, *, whole: bool = False) -> tuple[Alone, Alone
             tensors=((shared, 0, 1), (row, 0, 2), (column, 1, 2)),
             groups=((rows.dim,), (columns.dim,), dims),
             extents=(rows.extent, columns.extent, extent),
+            cut=tuple(number for number, side in enumerate(pair.sides) if side.cut),
         )
 
     return (
@@ -279,9 +290,8 @@ def _apart(alone: Alone, memory: int, kept: int, once: Collection[str]) -> Apart
         return None
     one, other, ones, others, left = one[fits], other[fits], ones[fits], others[fits], left[fits]
     pinned = np.zeros_like(one)
-    if len(alone.groups[second]) == 1 and far.words:
-        most = left // (far.words * depth)
-        pinned = np.where(most >= breadth, breadth, most // other * other) * (ones > 1)
+    if len(alone.groups[second]) == 1 and far.words and second not in alone.cut:
+        pinned = np.minimum(left // (far.words * depth), breadth) * (ones > 1)
     words = (
         length * breadth * own.moved(np.ones_like(one))
         + length * depth * near.moved(others)

@@ -63,6 +63,8 @@ class Side:
     """Of the statement that makes the intermediate; its other dims are those that are summed there."""
     second: PairOperand
     """Of the statement that reads it."""
+    cut: bool = False
+    """Whether loops outside of the pair cut it: then no part of it stays for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ def pair_of(
     *,
     stores: bool = True,
     inside: Collection[str] = (),
+    cut: str | None = None,
 ) -> ProductPair:
     """Two neighbours as a pair.
 
@@ -174,6 +177,7 @@ def pair_of(
         other: the next one.
         stores: whether words that are stored count beside those that are loaded.
         inside: results of products that stay in the fast memory, given to the first or made by the second.
+        cut: a dim that loops outside of the pair cut.
 
     Raises:
         InputError: saying why they are no pair.
@@ -223,6 +227,7 @@ def pair_of(
             extent=extents[groups[through][0]],
             first=operand(through[0][0]),
             second=operand(through[1][0]),
+            cut=groups[through][0] == cut,
         )
         for through in alone
     ]

@@ -135,7 +135,7 @@ def best_run(
             again = sum(weights.values()) - kept
             if best is not None and (strips * again + kept) * times >= best.words:
                 continue
-            found = replace(whole, workload=cut, memory=memory - kept, resident=resident).best()
+            found = replace(whole, workload=cut, memory=memory - kept, resident=resident, cut=rows).best()
             if found is not None:
                 words = strips * found.words + kept * times
                 if best is None or words < best.words:
@@ -163,6 +163,8 @@ class _Strip:
     apart: bool
     """Whether products are not fused, and intermediates do not stay."""
     resident: tuple[str, ...] = ()
+    cut: str | None = None
+    """The dim of the rows, if there are several strips."""
     clock: Clock
 
     def best(self) -> Run | None:
@@ -229,6 +231,7 @@ class _Strip:
             self.steps[first + 1],
             stores=self.stores,
             inside=(*inside, *self.resident),
+            cut=self.cut,
         )
 
     def _size(self, result: str) -> int:

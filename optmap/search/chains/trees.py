@@ -44,10 +44,9 @@ def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: s
         parts.append(
             _part(level, pair_of(workload, *steps[part.first - end :][:2]), part.member, (left, kept), end=end)
         )
-    for number, (step, way) in enumerate(between):
-        if way is not Way.INSIDE:
-            place = number + (way is Way.RAW)
-            parts[place] = _done_in_place(parts[place], step, later=way is Way.RAW)
+    later = [None, *(step if way is Way.RAW else None for step, way in between)]
+    now = [*(step if way is Way.DONE else None for step, way in between), None]
+    parts = [_done_in_place(*each) for each in zip(parts, later, now, strict=True)]
     branches = [parts[0]]
     for number, (step, way) in enumerate(between):
         if way is Way.INSIDE:  # it takes room from where it is made to where it is used
@@ -109,24 +108,33 @@ def _leaves(names: Ordered[str]) -> tuple[Branch, ...]:
     return tuple((Compute(statement=name),) for name in names)
 
 
-def _done_in_place(branch: Branch, step: ProductStep, *, later: bool) -> Branch:
-    """A product that does what is done in place to an intermediate where it keeps it.
+def _done_in_place(branch: Branch, read: ProductStep | None, made: ProductStep | None) -> Branch:
+    """Products that do what is done in place to an intermediate where they keep it.
 
     Args:
-        branch: the product, and perhaps others.
-        step: what makes the intermediate.
-        later: whether the branch uses it; else it makes it.
+        branch: the products.
+        read: what makes the intermediate that they read, if it is done to that.
+        made: which of them makes the intermediate that is handed on, if it is done to that.
     """
-    if not step.functions:
-        return branch
+    wanted = [
+        (_place(branch, step), step is made, _leaves(step.functions))
+        for step in (read, made)
+        if step is not None and step.functions
+    ]
+    for place, behind, functions in sorted(wanted, reverse=True):  # the innermost one first: it changes no place
+        inside = (branch[place:], *functions) if behind else (*functions, branch[place:])
+        branch = (*branch[:place], Sequence(branches=inside))
+    return branch
+
+
+def _place(branch: Branch, step: ProductStep) -> int:
+    """Where a branch keeps a tile of what a product makes: how many nodes there are up to there."""
     names = {step.product.name, step.result}
-    place = next(
+    return next(
         number
         for number, node in enumerate(branch, 1)
         if isinstance(node, Keep) and not names.isdisjoint(node.tensors) and not node.of
     )
-    inside = (*_leaves(step.functions), branch[place:]) if later else (branch[place:], *_leaves(step.functions))
-    return (*branch[:place], Sequence(branches=inside))
 
 
 def _apart(level: str, alone: Alone, member: Apart, extents: Left, kept: frozenset[str]) -> Iterator[Node]:
