@@ -26,6 +26,7 @@ from .shapes import (
     word,
 )
 from .tools import ratio
+from .units import exact
 
 
 def node(value: Any, where: str) -> None:
@@ -96,7 +97,7 @@ CERTIFICATE = records(
     SAYS, SAYS | {"window": WINDOW}, SAYS | {"classes": CLASSES}, SAYS | {"visits": VISITS}, SAYS | {"passes": PASSES}
 )
 CAPACITY = record(amount=positive, unit=word("bytes", "words"))
-BANDWIDTH = record(amount=either(str, text, rate), unit=word("bytes", "words"))
+BANDWIDTH = record(amount=exact, unit=word("bytes", "words"))
 LEVEL: dict[str, Shape] = {
     "name": name,
     "capacity": CAPACITY,
