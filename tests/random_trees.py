@@ -195,7 +195,11 @@ def kept_for_some(rng: random.Random, tree: MappingTree) -> MappingTree:
             chosen = rng.choice([each for each in _lists(nodes) if "sequence" in each[-1]])
             names = list(dict.fromkeys(each[-1]["compute"] for each in _lists(chosen) if "compute" in each[-1]))
             first = rng.randrange(len(names))
-            only = names[first : rng.randint(first + 1, len(names))] if rng.random() < 0.8 else rng.sample(names, 2)
+            only = (
+                names[first : rng.randint(first + 1, len(names))]
+                if rng.random() < 0.8
+                else rng.sample(names, min(len(names), 2))
+            )
             tensor = stored[rng.choice(workload.statement(rng.choice(only)).accesses).name]
             level = rng.choice([machine.memory, *(each.name for each in machine.levels)])
             if rng.random() < 0.3:

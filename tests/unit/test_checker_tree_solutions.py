@@ -197,6 +197,12 @@ def test_an_exact_bandwidth_is_taken(amount: Any) -> None:
     assert check_document(_forged(lambda d: d["machine"]["levels"][0]["bandwidth"].update(amount=amount)))
 
 
+@pytest.mark.parametrize("value", [None, 3, "best", [], {}], ids=str)
+def test_a_certificate_that_is_no_object_is_refused_by_its_name(value: Any) -> None:
+    with pytest.raises(RefusedError, match=r"certificates\[0\]\.certificate must be an object"):
+        _ = check_document(_forged(lambda d: d["certificates"][0].update(certificate=value)))
+
+
 def test_a_certificate_that_proves_less_is_refused() -> None:
     def weaken(document: dict[str, Any]) -> None:
         certificate = document["certificates"][0]["certificate"]

@@ -162,7 +162,7 @@ CORNER = record(sizes=table(positive), tile=EXTENTS, permutation=many(name, 1), 
 OF_DIM = table(record(first=count, step=positive, size=positive))
 PIECE = record(of=OF_DIM, tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))
 PIECES: dict[str, Shape] = {"of": OF_DIM, "pieces": many(PIECE, 1)}
-PROOF = record(between=BETWEEN, instances=positive, words=count, certificate=anything)
+PROOF = record(between=BETWEEN, instances=positive, words=count, certificate=table(anything, 1))
 STATUS = record(stop=text, point=text, proved=flag, within=maybe(number), space=text)
 MOVED = record(between=BETWEEN, tensor=name, loads_words=count, stores_words=count)
 SOLVED: dict[str, Shape] = {
