@@ -142,7 +142,7 @@ def test_keeps_for_some_inside_each_other_are_counted_as_they_are_walked(
 ) -> None:
     monkeypatch.setattr(random_trees, "FAMILIES", [text for text in FAMILIES if ";" in text])
     found = []
-    for seed in range(cases(100, 2000)):
+    for seed in range(cases(50, 2000)):
         rng = random.Random(f"inside {block} {seed}")
         tree = kept_for_some(rng, random_tree(rng, largest=3, shared=True))
         found.append(judged(tree))
