@@ -180,3 +180,65 @@ def there_for_some(rng: random.Random, tree: MappingTree) -> tuple[MappingTree, 
         )
     except TreeError:
         return None
+
+
+def kept_for_some(rng: random.Random, tree: MappingTree) -> MappingTree:
+    """A tree with Keeps for some statements only, at any place inside each other, in place of some that it has."""
+    workload, machine = tree.workload, tree.machine
+    stored, inner = workload.stored_as, machine.levels[0].name
+    made = {stored[statement.name] for statement in workload.statements}
+    while True:
+        nodes = [node.document() for node in tree.nodes]
+        for each in _lists(nodes):
+            each[:] = [n for n in each if "keep" not in n or rng.random() < (0.9 if made & {*n["tensors"]} else 0.3)]
+        for _ in range(rng.randint(1, 3)):
+            chosen = rng.choice([each for each in _lists(nodes) if "sequence" in each[-1]])
+            names = list(dict.fromkeys(each[-1]["compute"] for each in _lists(chosen) if "compute" in each[-1]))
+            first = rng.randrange(len(names))
+            only = (
+                names[first : rng.randint(first + 1, len(names))]
+                if rng.random() < 0.8
+                else rng.sample(names, min(len(names), 2))
+            )
+            tensor = stored[rng.choice(workload.statement(rng.choice(only)).accesses).name]
+            level = rng.choice([machine.memory, *(each.name for each in machine.levels)])
+            if rng.random() < 0.3:
+                tensor, level = rng.choice(
+                    [(n["tensors"][0], n["keep"]) for n in chosen if "keep" in n] or [(tensor, level)]
+                )
+                chosen[:] = [n for n in chosen if n.get("keep") != level or n["tensors"] != [tensor]]
+            chosen.insert(rng.randint(0, len(chosen) - 1), {"keep": level, "tensors": [tensor], "only": only})
+        _keep_inmost(workload, nodes, inner, {})
+        try:
+            return read_tree(Fields.of({"tree": nodes}, "tree"), workload, machine)
+        except TreeError:
+            continue
+
+
+def _lists(nodes: list[dict]) -> list[list[dict]]:
+    """A list of nodes and all inside it."""
+    return [nodes, *(each for branch in nodes[-1].get("sequence", ()) for each in _lists(branch))]
+
+
+def _keep_inmost(workload: Workload, nodes: list[dict], level: str, kept: dict[str, list[set[str]]]) -> None:
+    """Keep what a statement touches right above it, if a level does not keep it for it further out.
+
+    Args:
+        workload: whose statements.
+        nodes: some of a tree.
+        level: the innermost.
+        kept: by the name under which a tensor is stored, the statements for which each Keep of the level is there.
+    """
+    stored = workload.stored_as
+    every = {statement.name for statement in workload.statements}
+    for node in nodes:
+        if node.get("keep") == level and "of" not in node:
+            mine = [set(node.get("only", every))]
+            kept = {**kept, **{stored[t]: kept.get(stored[t], []) + mine for t in node["tensors"]}}
+    for branch in nodes[-1].get("sequence", ()):
+        _keep_inmost(workload, branch, level, kept)
+    if "compute" in nodes[-1]:
+        name = nodes[-1]["compute"]
+        for tensor in dict.fromkeys(stored[access.name] for access in workload.statement(name).accesses):
+            if not any(name in some for some in kept.get(tensor, [])):
+                nodes.insert(-1, {"keep": level, "tensors": [tensor]})

@@ -54,6 +54,9 @@ def _keep(fields: Fields) -> Keep:
     fields.allow("keep", "tensors", "of", "only")
     of = _ranges(fields.fields("of")) if fields.given("of") else {}
     only = fields.texts("only") if fields.given("only") else ()
+    for key, found, what in (("of", of, "dims with their ranges"), ("only", only, "statements")):
+        if fields.given(key) and not found:
+            raise InputError(f"{fields.at(key)} is empty; write the {what} that it is for, or leave {key} out")
     return Keep(level=fields.text("keep"), tensors=fields.texts("tensors"), of=of, only=only)
 
 

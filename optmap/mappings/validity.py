@@ -116,12 +116,12 @@ def _check_node(node: Node, statements: list[Statement], workload: Workload, mac
             raise _malformed(f"keep at {node.level}, which is no level; they are {', '.join(levels)}")
         if len(set(node.tensors)) != len(node.tensors):
             raise _malformed(f"keep at {node.level} names a tensor twice: {', '.join(node.tensors)}")
-        for tensor in node.tensors:
-            _check_tensor(tensor, node, statements, workload)
-        _check_ranges(node.of, f"keep at {node.level} of", dims, workload)
         for name in node.only:
             if name not in {statement.name for statement in statements}:
                 raise _malformed(f"keep at {node.level} for {name} only, which is no statement below")
+        for tensor in node.tensors:
+            _check_tensor(tensor, node, statements, workload)
+        _check_ranges(node.of, f"keep at {node.level} of", dims, workload)
     elif isinstance(node, Box):
         if not node.ranges:
             raise _malformed("a box without any dim; leave it out")
@@ -149,9 +149,14 @@ def _check_tensor(tensor: str, node: Keep, statements: list[Statement], workload
     stored = workload.stored_as
     if tensor not in stored:
         raise _malformed(f"keep {tensor} at {node.level}, which is no tensor; they are {', '.join(stored)}")
-    touched = {stored[access.name] for statement in statements for access in statement.accesses}
-    if stored[tensor] not in touched:
+    having = [each.name for each in statements if stored[tensor] in {stored[access.name] for access in each.accesses}]
+    if not having:
         raise _malformed(f"keep {tensor} at {node.level}, which no statement below has")
+    if node.only and set(node.only).isdisjoint(having):
+        raise _malformed(
+            f"keep {tensor} at {node.level} for {' and '.join(node.only)} only, and none of these touches it; name "
+            f"{' or '.join(dict.fromkeys(having))}, or leave {tensor} out"
+        )
 
 
 def _check_splits(leaf: PathLeaf, machine: Machine) -> None:

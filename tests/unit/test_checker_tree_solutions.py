@@ -183,6 +183,26 @@ def test_forged_documents_are_refused(name: str) -> None:
         _ = check_document(_forged(change, kind))
 
 
+@pytest.mark.parametrize("kind", ["row loop", "two levels"])
+@pytest.mark.parametrize(
+    "amount", ["fast", "", "1.5", "-1/2", "4/2", True, float("nan"), float("inf"), -1, 0, 2.0, None, [1]]
+)
+def test_a_bandwidth_that_is_no_exact_number_is_refused_by_its_name(kind: str, amount: Any) -> None:
+    with pytest.raises(RefusedError, match=r"bandwidth\.amount is "):
+        _ = check_document(_forged(lambda d: d["machine"]["levels"][-1]["bandwidth"].update(amount=amount), kind))
+
+
+@pytest.mark.parametrize("amount", [1, 10**30, 0.1, 51.2, 1e-05, "1/3", "100/7"])
+def test_an_exact_bandwidth_is_taken(amount: Any) -> None:
+    assert check_document(_forged(lambda d: d["machine"]["levels"][0]["bandwidth"].update(amount=amount)))
+
+
+@pytest.mark.parametrize("value", [None, 3, "best", [], {}], ids=str)
+def test_a_certificate_that_is_no_object_is_refused_by_its_name(value: Any) -> None:
+    with pytest.raises(RefusedError, match=r"certificates\[0\]\.certificate must be an object"):
+        _ = check_document(_forged(lambda d: d["certificates"][0].update(certificate=value)))
+
+
 def test_a_certificate_that_proves_less_is_refused() -> None:
     def weaken(document: dict[str, Any]) -> None:
         certificate = document["certificates"][0]["certificate"]

@@ -11,7 +11,7 @@ import pytest
 import random_trees
 from cases import cases
 from mapping_trees import REFERENCE, moved, reference_tree, reference_workload, tree_of
-from random_trees import random_tree, there_for_some
+from random_trees import kept_for_some, random_tree, there_for_some
 
 from optmap.base.errors import InputError, TreeError
 from optmap.checker import RefusedError
@@ -20,6 +20,7 @@ from optmap.checker.trees.stated_tree import StatedTree, nodes_shape
 from optmap.checker.trees.tree_counts import CountedTree, count_tree
 from optmap.count.trees import walk_tree
 from optmap.mappings.tree import MappingTree
+from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Workload
 
 OTHERS = ("+p", "+r", " if ", "A[n,k]", "B[n,l]")
@@ -133,6 +134,30 @@ def test_keeps_for_some_statements_only_are_counted_as_they_are_walked(monkeypat
         pair = there_for_some(rng, random_tree(rng, largest=4, shared=True))
         found += [judged(pair[0])] if pair is not None else []
     assert found.count("counted") > 10, found
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_keeps_for_some_inside_each_other_are_counted_as_they_are_walked(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_trees, "FAMILIES", [text for text in FAMILIES if ";" in text])
+    found = []
+    for seed in range(cases(50, 2000)):
+        rng = random.Random(f"inside {block} {seed}")
+        tree = kept_for_some(rng, random_tree(rng, largest=3, shared=True))
+        found.append(judged(tree))
+    assert found.count("counted") > 10, found
+
+
+PAIR = parse_workload("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {"m": 2, "l": 3, "k": 2, "n": 2})
+
+
+@pytest.mark.parametrize("only", [["C"], [], None, "C", ["S", 1], ["S", "T"], [""]], ids=str)
+def test_a_keep_for_none_of_what_touches_it_is_refused(only: Any) -> None:
+    inside = [[{"keep": "L1", "tensors": list(t)}, {"compute": name}] for name, t in (("S", "AB"), ("C", "DC"))]
+    nodes = [{"keep": "L1", "tensors": ["A"], "only": only}, {"keep": "L1", "tensors": ["S"]}, {"sequence": inside}]
+    mine = tried(PAIR, ["L1", "Memory"], nodes)
+    assert re.search("only that do not touch it|no statement below|tree.0..only", str(mine)), mine
 
 
 @pytest.mark.parametrize("block", range(6))

@@ -4,8 +4,9 @@ import random
 
 import pytest
 import random_trees
+from cases import cases
 from mapping_trees import REFERENCE, reference_tree
-from random_trees import random_tree, there_for_some
+from random_trees import kept_for_some, random_tree, there_for_some
 
 from optmap.base.errors import TreeError
 from optmap.count.trees import count_boxes, count_tree, walk_tree
@@ -52,6 +53,20 @@ def test_a_keep_for_some_statements_only_is_one_above_a_sequence_of_their_own(mo
             for tree in pair:
                 alike(count, walk_tree(tree))
     assert counted > 10
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_keeps_for_some_inside_each_other_are_counted_as_they_are_walked(block, monkeypatch):
+    monkeypatch.setattr(random_trees, "FAMILIES", [text for text in PRODUCTS if ";" in text])
+    counted = 0
+    for seed in range(cases(100, 2000)):
+        rng = random.Random(f"inside {block} {seed}")
+        tree = kept_for_some(rng, random_tree(rng, largest=3, shared=True))
+        count = count_boxes(tree)
+        if count is not None:
+            counted += 1
+            alike(count, walk_tree(tree))
+    assert counted > 20
 
 
 def test_reference_trees_are_counted_alike():

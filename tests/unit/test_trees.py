@@ -1,11 +1,12 @@
 """Mapping trees against another implementation's numbers, and what is refused."""
 
 import pytest
-from mapping_trees import REFERENCE, reference_tree
+from mapping_trees import REFERENCE, reference_tree, tree_of
 
-from optmap.base.errors import LimitError, TreeError
+from optmap.base.errors import InputError, LimitError, TreeError
 from optmap.count.trees.walk import walk_tree
 from optmap.files.trees import tree_document
+from optmap.workloads.parser import parse_workload
 
 
 @pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: case["name"])
@@ -51,3 +52,26 @@ def test_a_tree_that_does_not_fit_says_where_and_how_much_is_missing(case):
 def test_a_walk_that_takes_too_long_says_what_its_limit_is():
     with pytest.raises(LimitError, match="100"):
         walk_tree(reference_tree(REFERENCE["cases"][0]), limit=100)
+
+
+PAIR = parse_workload("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {"m": 2, "l": 3, "k": 2, "n": 2})
+
+
+def pair_with(**keep):
+    """A pair of products with one more Keep outside everything."""
+    inside = [[{"keep": "buffer", "tensors": list(t)}, {"compute": name}] for name, t in (("S", "AB"), ("C", "DC"))]
+    kept = {"keep": "buffer", "tensors": ["S"]}
+    return tree_of([{"keep": "buffer", "tensors": ["A"], **keep}, kept, {"sequence": inside}], PAIR)
+
+
+@pytest.mark.parametrize("key", [{"only": []}, {"of": {}}], ids=str)
+def test_a_keep_for_nothing_is_refused_by_its_key(key):
+    with pytest.raises(InputError, match=rf"tree\[0\]\.{next(iter(key))} is empty; .* leave {next(iter(key))} out"):
+        pair_with(**key)
+
+
+@pytest.mark.parametrize(("tensors", "only"), [("A", "C"), ("AD", "S"), ("BD", "C")])
+def test_a_keep_for_statements_that_do_not_touch_what_it_names_means_nothing(tensors, only):
+    with pytest.raises(TreeError, match=f"for {only} only, and none of these touches it") as found:
+        pair_with(tensors=list(tensors), only=[only])
+    assert found.value.kind == "malformed"

@@ -26,6 +26,7 @@ from .shapes import (
     word,
 )
 from .tools import ratio
+from .units import exact
 
 
 def node(value: Any, where: str) -> None:
@@ -96,7 +97,7 @@ CERTIFICATE = records(
     SAYS, SAYS | {"window": WINDOW}, SAYS | {"classes": CLASSES}, SAYS | {"visits": VISITS}, SAYS | {"passes": PASSES}
 )
 CAPACITY = record(amount=positive, unit=word("bytes", "words"))
-BANDWIDTH = record(amount=either(str, text, rate), unit=word("bytes", "words"))
+BANDWIDTH = record(amount=exact, unit=word("bytes", "words"))
 LEVEL: dict[str, Shape] = {
     "name": name,
     "capacity": CAPACITY,
@@ -161,7 +162,7 @@ CORNER = record(sizes=table(positive), tile=EXTENTS, permutation=many(name, 1), 
 OF_DIM = table(record(first=count, step=positive, size=positive))
 PIECE = record(of=OF_DIM, tile=EXTENTS, permutation=many(name, 1), held=record(**HELD))
 PIECES: dict[str, Shape] = {"of": OF_DIM, "pieces": many(PIECE, 1)}
-PROOF = record(between=BETWEEN, instances=positive, words=count, certificate=anything)
+PROOF = record(between=BETWEEN, instances=positive, words=count, certificate=table(anything, 1))
 STATUS = record(stop=text, point=text, proved=flag, within=maybe(number), space=text)
 MOVED = record(between=BETWEEN, tensor=name, loads_words=count, stores_words=count)
 SOLVED: dict[str, Shape] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from .tools import need
@@ -11,7 +12,8 @@ from .tools import need
 
 def exact(value: Any, where: str) -> Fraction:
     """A positive number: whole, a decimal (0.1 is one tenth), or the text p/q."""
-    shaped = type(value) in (int, float) or re.fullmatch(r"[0-9]{1,99}/[1-9][0-9]{0,98}", str(value)) is not None
+    shaped = type(value) in (int, float) and -inf < value < inf
+    shaped = shaped or (type(value) is str and re.fullmatch(r"[0-9]{1,99}/[1-9][0-9]{0,98}", value) is not None)
     need(shaped, f"{where} is {value!r}; a number or p/q is needed")
     found = Fraction(str(value))
     need(type(value) is int or found.denominator > 1, f"{where} is {value!r}; a whole number is written as one")

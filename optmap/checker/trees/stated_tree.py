@@ -194,6 +194,9 @@ class StatedTree:
         only = frozenset(node.get("only", ()))
         for statement in only - {self.chain.names[n] for n in below}:
             raise RefusedError(f"malformed: a keep at {level} for {statement} only, which is no statement below")
+        for tensor in tensors if only else ():
+            fine = any(self.chain.held[tensor] in self.touched[self.chain.names.index(n)] for n in only)
+            need(fine, f"malformed: a keep of {tensor} at {level} for statements only that do not touch it")
         if any(self.chain.names[n] not in only for n in below) and only:  # it is emptied in every iteration
             above = replace(above, ended=len(above.loops))
         names = [self.chain.names[n] for n in below]
