@@ -33,6 +33,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "answer_attack": ("--trials", "1000"),
     "batch_counting": (),
     "bounds_soundness": ("20000", "7"),
+    "chain_floor_attack": ("300", "5000", "7"),
     "checker_mutants": ("20000", "7"),
     "constraints_attack": ("--cases", "400"),
     "exact_attack": ("--all", "100", "--itself", "300"),

@@ -152,9 +152,13 @@ CHAIN_BOUNDS: dict[str, BoundMethod] = {
         description="two statements as one product, cut by loads of any of its tensors; certified",
         run=_floor("lines", "lines"),
     ),
+    "shared": BoundMethod(
+        description="products that share a tensor, cut by its loads: branches and masks, too; certified",
+        run=_floor("shared", "shared"),
+    ),
     "best": BoundMethod(
         description="groups of statements, each by the strongest of these arguments; certified",
-        run=_floor("best", "joined", "lines", "alone"),
+        run=_floor("best", "joined", "lines", "shared", "alone"),
     ),
 }
 """The same for what is more than one product of tensors."""

@@ -80,17 +80,18 @@ def points(dims: Iterable[str], domain: Sequence[Condition], extents: Mapping[st
     Conditions tie their dims together; tied dims are counted by enumerating all of them but the longest.
 
     Args:
-        dims: of the box.
+        dims: of the box; with more of them in conditions, values of those of the box with which some point meets all.
         domain: conditions on some of the dims.
         extents: iterations per dim.
 
     Raises:
         LimitError: if too many dims are tied together to be enumerated.
     """
-    total = prod(extents[d] for d in dims)
-    for tied in _tied(domain):
-        mine = [each for each in domain if each.dims <= tied]
-        total = total // prod(extents[d] for d in tied) * _inside(sorted(tied), mine, extents)
+    box = frozenset(dims)
+    groups = _tied(domain)
+    total = prod(extents[d] for d in box.difference(*groups))
+    for tied in groups:
+        total *= _inside(sorted(tied), box, [each for each in domain if each.dims <= tied], extents)
     return total
 
 
@@ -103,20 +104,26 @@ def _tied(domain: Iterable[Condition]) -> list[frozenset[str]]:
     return groups
 
 
-def _inside(dims: list[str], domain: Sequence[Condition], extents: Mapping[str, int]) -> int:
-    longest = max(dims, key=lambda d: extents[d])
+def _inside(dims: list[str], box: frozenset[str], domain: Sequence[Condition], extents: Mapping[str, int]) -> int:
+    """Values of tied dims that are of the box with which some point meets their conditions."""
+    hidden = [d for d in dims if d not in box]
+    longest = max(hidden or dims, key=lambda d: extents[d])
     others = [d for d in dims if d != longest]
     if prod(extents[d] for d in others) > LARGEST_BOX:
         raise LimitError(
             f"the conditions {', '.join(map(str, domain))} tie more than {LARGEST_BOX:,} points together; "
             "use smaller extents"
         )
-    total = 0
+    total, seen = 0, set[tuple[int, ...]]()
     for values in product(*(range(extents[d]) for d in others)):
         point = dict(zip(others, values, strict=True))
         ends = [condition.interval(longest, point, extents[longest]) for condition in domain]
-        total += max(0, min(last for _, last in ends) - max(first for first, _ in ends) + 1)
-    return total
+        many = max(0, min(last for _, last in ends) - max(first for first, _ in ends) + 1)
+        if not hidden:
+            total += many
+        elif many:
+            seen.add(tuple(point[d] for d in others if d in box))
+    return len(seen) if hidden else total
 
 
 def _value(side: Subscript, point: Mapping[str, int]) -> int:

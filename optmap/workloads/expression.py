@@ -97,6 +97,15 @@ def product(count: int) -> Expression:
     return OperandSeries(reads[0], tuple(("*", read) for read in reads[1:]))
 
 
+def is_scaled_product(expression: Expression, count: int) -> bool:
+    """Whether an expression multiplies so many inputs, each once, and numbers."""
+    operands = expression.operands if isinstance(expression, OperandSeries) else (expression,)
+    times = not isinstance(expression, OperandSeries) or all(sign == "*" for sign, _ in expression.rest)
+    reads = [each.number for each in operands if isinstance(each, Read)]
+    numbers = sum(isinstance(each, Constant) for each in operands)
+    return times and sorted(reads) == list(range(count)) and len(reads) + numbers == len(operands)
+
+
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
     """What an expression is made of, in the order written."""
     if isinstance(expression, OperandSeries):

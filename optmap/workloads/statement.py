@@ -19,6 +19,7 @@ from optmap.workloads.expression import (
     OperandSeries,
     Read,
     dims_of,
+    is_scaled_product,
     nodes,
     product,
     reads,
@@ -68,6 +69,11 @@ class Statement(Concise):
         object.__setattr__(self, "is_product", plain)  # kept, as every access to the tensors of a workload asks for it
         if not plain:
             _validate(self)
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it adds up the product of its inputs, times numbers perhaps, at the points that meet its domain."""
+        return self.update is Update.SUM and is_scaled_product(self.right, len(self.inputs))
 
     @property
     def name(self) -> str:

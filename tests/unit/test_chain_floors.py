@@ -7,6 +7,7 @@ import itertools
 import json
 import random
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,17 @@ from optmap.bounds.best import best
 from optmap.bounds.chains import Line, join
 from optmap.checker import RefusedError, check_document
 from optmap.checker.chains.chain_lines import price
+from optmap.checker.chains.chain_masks import rules_of, values
+from optmap.checker.chains.chain_text import read_chain_statement
 from optmap.checker.core.tools import digest
+from optmap.workloads.domain import points
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "chains.json").read_text(encoding="utf-8"))["products"]
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
+CAUSAL = "S[m,l] = 0.5*A[m,k]*B[k,l] if l <= m; P[m,l] = softmax(S[m,l], l) if l <= m; C[m,n] = P[m,l]*D[l,n] if l <= m"
+BRANCHES = "T[m,c] = X[m,d]*W[d,c]; Q[m,e] = T[m,c]*A[c,e]; K[m,f] = T[m,c]*B[c,f]"
 TINY: list[tuple[str, str, int]] = [
     (PAIR, "m=1,l=2,k=2,n=2", 3),
     (PAIR, "m=2,l=2,k=1,n=1", 4),
@@ -37,8 +43,13 @@ TINY: list[tuple[str, str, int]] = [
     ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m", "m=2,l=2,k=1,n=1", 3),
     ("S[x] = I[x+r]*F[r]; C[k,x] = S[x]*G[k]", "x=2,r=2,k=1", 3),
     ("S[m,l] = A[m]*B[l]; C[m,n] = S[m,l]*D[l,n]; E[m,p] = C[m,n]*F[n,p]", "m=1,l=2,n=2,p=1", 3),
+    (BRANCHES, "m=2,c=2,d=1,e=1,f=1", 3),
+    ("G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]; A[m,f] = silu(G[m,f])*U[m,f]", "m=2,d=2,f=1", 4),
+    (BRANCHES, "m=2,c=1,d=1,e=1,f=2", 3),
+    (CAUSAL, "m=2,l=2,k=1,n=1", 3),
+    (CAUSAL, "m=3,l=2,k=1,n=1", 4),
 ]
-HEAVY = (TINY[2], TINY[5])
+HEAVY = (TINY[2], TINY[5], TINY[10], TINY[14])
 """Of these the exact optimum takes seconds."""
 
 
@@ -51,7 +62,7 @@ def chain(text: str, sizes: str, **more: Any) -> Workload:
 @pytest.mark.parametrize(("text", "sizes", "memory"), some([case for case in TINY if case not in HEAVY], TINY))
 def test_no_floor_is_above_an_exact_optimum(text: str, sizes: str, memory: int, semantics: Semantics) -> None:
     for outputs in ((), ("S",)):
-        workload = chain(text, sizes, semantics=semantics, outputs=outputs if "T[m" not in text else ())
+        workload = chain(text, sizes, semantics=semantics, outputs=outputs if "S[" in text.partition(";")[2] else ())
         least = least_loads(workload, memory)
         assert least is not None
         for bound in bounds(workload, memory):
@@ -140,6 +151,8 @@ FORGED = [
     (PAIR, "m=64,l=64,k=16,n=16", 1024),
     ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*D[l,n]", "m=20,l=30,k=6,n=4", 40),
     ("O[k,x] = I[c,x+r]*F[k,c,r]; P[j,x] = O[k,x]*G[j,k]", "k=6,c=5,x=20,r=3,j=4", 20),
+    (BRANCHES, "m=40,c=12,d=9,e=10,f=11", 30),
+    (CAUSAL, "m=40,l=40,k=9,n=10", 30),
 ]
 
 
@@ -189,6 +202,90 @@ def test_other_statements_are_not_what_a_certificate_is_of() -> None:
     forged["groups"] *= 2
     with pytest.raises(RefusedError, match="in two groups"):
         check_document(signed(forged))
+
+
+def shared_group(text: str, sizes: str, memory: int) -> dict[str, Any]:
+    """A certificate with one group around a tensor."""
+    document: dict[str, Any] = json.loads(json.dumps(bounds(chain(text, sizes), memory, ["shared"])[0].certificate))
+    assert [group["argument"] for group in document["groups"]] == ["shared"]
+    return document
+
+
+@pytest.mark.parametrize(
+    ("number", "old", "new", "reason"),
+    [
+        (0, "if l <= m", "if l <= m+1", "two ways"),
+        (1, "if l <= m", "if m >= l+1", "two ways"),
+        (2, "if l <= m", "if n <= m", "other dims|leave out"),
+        (0, "0.5 * A[m,k] * B[k,l]", "A[m,k] + B[k,l]", "no product"),
+    ],
+)
+def test_statements_around_a_tensor_must_touch_it_alike(number: int, old: str, new: str, reason: str) -> None:
+    forged = shared_group(CAUSAL, "m=40,l=40,k=9,n=10", 30)
+    text = forged["workload"]["statements"][number]
+    assert old in text
+    forged["workload"]["statements"][number] = text.replace(old, new)
+    with pytest.raises(RefusedError, match=reason):
+        check_document(signed(forged))
+
+
+def test_a_tensor_of_two_statements_around_another_is_counted_once() -> None:
+    forged = shared_group(BRANCHES, "m=40,c=12,d=9,e=10,f=11", 30)
+    forged["workload"]["statements"][2] = "K[m,f] = T[m,c] * A[c,f]"
+    del forged["workload"]["bytes"]["B"], forged["counts"]["B"]
+    with pytest.raises(RefusedError, match="two different ones each"):
+        check_document(signed(forged))
+
+
+def test_cuts_around_one_tensor_are_those_of_lines_where_these_cut_by_it_alone() -> None:
+    """Two products around what lies between them: Theorem 2 of the theory of chains, up to whole segments."""
+    found = {bound.method: bound.loads_words for bound in bounds(chain(PAIR, "m=512,l=512,k=16,n=16"), 256)}
+    assert 0.95 * found["lines"] <= found["shared"] <= found["lines"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "memory", "least"),
+    [
+        (CAUSAL, "m=512,l=512,k=16,n=16", 256, 1.9),
+        (BRANCHES, "m=512,c=64,d=64,e=64,f=64", 1024, 1.3),
+        ("G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]", "m=256,d=256,f=256", 256, 1.9),
+    ],
+)
+def test_branches_and_conditions_have_a_floor(text: str, sizes: str, memory: int, least: float) -> None:
+    found = {bound.method: bound.loads_words for bound in bounds(chain(text, sizes), memory)}
+    others = max(words for method, words in found.items() if method not in ("shared", "best"))
+    assert found["best"] >= found["shared"] > least * others
+
+
+MASKS = ["l <= m", "l < m+2 and m <= l+1", "2*l+m == 4", "l+k <= m+1 and n < 3", "3 <= l+m"]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_points_and_their_shadows_are_what_enumeration_finds(mask: str) -> None:
+    """Both of the library and of the checker, for every choice of dims."""
+    text = f"S[l,m,k,n] = A[l,m]*B[k,n] if {mask}"
+    extents = {"l": 4, "m": 5, "k": 3, "n": 4}
+    domain = parse_workload(text, extents, semantics=Semantics.ASSIGN).statements[0].domain
+    rules = rules_of(read_chain_statement(f"S[l,m,k,n] = A[l,m] * B[k,n] if {mask}"))
+    inside = []
+    for point in itertools.product(*map(range, extents.values())):
+        at = dict(zip(extents, point, strict=True))
+        if all(_compares(part, at) for part in mask.split(" and ")):
+            inside.append(at)
+    for many in range(5):
+        for dims in itertools.combinations(extents, many):
+            exact = len({tuple(at[d] for d in dims) for at in inside})
+            assert points(dims, domain, extents) == exact
+            assert values(dims, rules, extents) == exact
+
+
+def _compares(text: str, at: dict[str, int]) -> bool:
+    left, relation, right = next(text.partition(sign) for sign in ("<=", "==", "<") if sign in text)
+    one, two = (
+        sum(prod(at[f] if f in at else int(f) for f in term.strip().split("*")) for term in side.split("+"))
+        for side in (left, right)
+    )
+    return {"<=": one <= two, "==": one == two, "<": one < two}[relation]
 
 
 def test_methods_are_named() -> None:
@@ -259,19 +356,20 @@ def test_lighter_elements_count_as_light_as_they_are() -> None:
     assert pair.free_words == 4 * 72 + 2 * 32
 
 
-LINED = [(12, 8, 4, 3, 0.5), (30, 50, 6, 40, 0.25), (7, 3, 20, 11, 1.0), (64, 64, 32, 2000, 0.125)]
+LINED = [(12, 8, 4, 3, 0.5, 96), (30, 50, 6, 40, 0.25, 1500), (7, 3, 20, 11, 1.0, 15), (64, 64, 32, 2000, 0.125, 2080)]
 
 
-@pytest.mark.parametrize(("full", "light", "places", "most", "g"), LINED)
-def test_the_price_of_a_line_is_a_least_sum(full: int, light: int, places: int, most: int, g: float) -> None:
+@pytest.mark.parametrize("case", LINED)
+def test_the_price_of_a_line_is_a_least_sum(case: tuple[int, int, int, int, float, int]) -> None:
     """Against the cheapest ways to buy operations, segment by segment, on a grid of sides."""
+    full, light, places, most, g, every = case
 
     def cheapest(operations: float) -> float:
         sides = [max(operations / light, full * part / 4000) for part in range(1, 4001)]
         return min((n + g * operations / n for n in sides if n <= full), default=full + g * operations / full)
 
-    found = price(places, full, light, most, Fraction(g))
-    segments, rest = divmod(full * light, most) if most < full * light else (0, full * light)
+    found = price(places, every, (full, light), most, Fraction(g))
+    segments, rest = divmod(every, most) if most < every else (0, every)
     exact = places * (segments * cheapest(most) + (cheapest(rest) if rest else 0))
     assert exact * (1 - 1e-3) - 2 <= found <= exact * (1 + 1e-9)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
+from optmap.base.errors import LimitError
 from optmap.bounds.compulsory import Count, output_count, tensor_counts
 from optmap.workloads.chain import TensorRole
+from optmap.workloads.domain import points
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, TensorAccess, Workload
 
 NOTHING = Count(elements=0)
-"""Of what conditions may leave out."""
+"""Of what conditions may leave out and cannot be counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,7 @@ def chain_counts(workload: Workload) -> Mapping[str, ChainCount]:
     """How much of every input and output a chain touches.
 
     An output is counted where it is written, an input in the statement that reads the most of it. Of a statement with
-    conditions nothing is counted: they may leave out what its accesses touch.
+    conditions what has a dim per subscript is counted.
     """
     found: dict[str, ChainCount] = {}
     wanted = {*loaded_tensors(workload), *stored_tensors(workload)}
@@ -58,10 +61,24 @@ def chain_counts(workload: Workload) -> Mapping[str, ChainCount]:
             made = name in {each.name for each in workload.statements}
             if made and name != statement.name:
                 continue
-            count = NOTHING if statement.domain else counts[name]
+            count = _under_conditions(workload, statement, name) if statement.domain else counts[name]
             if name not in found or count.elements > found[name].count.elements:
                 found[name] = ChainCount(statement=number, count=count)
     return MappingProxyType({name: found[name] for name in workload.roles if name in found})
+
+
+def _under_conditions(workload: Workload, statement: Statement, name: str) -> Count:
+    """Elements that the accesses of a tensor touch at the points that meet the conditions, at least."""
+    found = NOTHING
+    if any(axis.real is not None for access in statement.accesses for axis in access.axes):
+        return found
+    for access in statement.accesses:
+        dims = [d for axis in access.axes for d in axis.dims]
+        if access.name == name and len(set(dims)) == len(dims) and all(len(axis.dims) < 2 for axis in access.axes):
+            with suppress(LimitError):
+                touched = points(dims, statement.domain, workload.extents)
+                found = max(found, Count(elements=touched), key=lambda each: each.elements)
+    return found
 
 
 def _as_product(workload: Workload, statement: Statement) -> Workload:

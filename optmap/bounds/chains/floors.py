@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from optmap.base.errors import CheckError
 from optmap.bounds.chains.certificate import chain_certificate
-from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tensors
+from optmap.bounds.chains.counts import NOTHING, chain_counts, chain_words, loaded_tensors, stored_tensors
 from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups
 from optmap.bounds.chains.joined import joined
 from optmap.bounds.chains.lines import lines
+from optmap.bounds.chains.shared import shared
 from optmap.bounds.result import Document, LowerBound
 from optmap.checker import RefusedError, check_document
 from optmap.workloads.workload import Workload
@@ -25,7 +26,7 @@ ASSUMED = (
     "the fast memory starts empty and results end in slow memory",
     "every operation is done once, after all that make what it reads: nothing is computed again",
 )
-ARGUMENTS: Mapping[str, Argument] = {"joined": joined, "lines": lines, "alone": alone}
+ARGUMENTS: Mapping[str, Argument] = {"joined": joined, "lines": lines, "shared": shared, "alone": alone}
 """What proves loads of a group of statements, by name."""
 
 
@@ -87,10 +88,8 @@ def _expression(workload: Workload, groups: Sequence[StatementGroup]) -> str:
 
 def _uncounted(workload: Workload) -> tuple[str, ...]:
     """What is left out, and why."""
-    names = [each.name for each in workload.statements if each.domain]
-    if not names:
-        return ()
-    return (f"conditions may leave out what {', '.join(names)} touch: none of it is counted",)
+    names = [name for name, each in chain_counts(workload).items() if each.count is NOTHING]
+    return (f"conditions may leave out elements of {', '.join(names)}: none of them is counted",) if names else ()
 
 
 def statements_alone(workload: Workload, memory_words: int) -> dict[str, int]:

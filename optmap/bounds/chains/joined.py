@@ -77,19 +77,19 @@ def joined(workload: Workload, memory_words: int) -> list[StatementGroup]:
 
 def join(workload: Workload, first: Statement, second: Statement) -> Joined | None:
     """Two products of a chain as one product; None if they are none."""
-    if not (first.is_product and second.is_product and len(first.inputs) == len(second.inputs) == 2):
+    if not (first.multiplies and second.multiplies and len(first.inputs) == len(second.inputs) == 2):
         return None
     shared = [access for access in second.inputs if made_by(workload, access.name) == first.name]
     tensors = {workload.stored_as[access.name] for access in (*first.accesses, *second.accesses)}
     same = renaming(workload, first.output, shared[0]) if len(shared) == 1 else None
-    if len(tensors) != 5 or same is None:
+    if len(tensors) != 5 or same is None or first.domain or second.domain:
         return None
     if not all(is_whole(workload, access.name) for access in (*first.inputs, *second.inputs)):
         return None
     (other,) = (access for access in second.inputs if access != shared[0])
-    at = [set(_dims(workload, access) or ()) for access in first.inputs]
-    to = [{same.get(d, f"{d}'") for d in _dims(workload, access) or ()} for access in (second.output, other)]
-    if any(_dims(workload, access) is None for access in (*first.accesses, *second.accesses)):
+    at = [set(live_dims(workload, access) or ()) for access in first.inputs]
+    to = [{same.get(d, f"{d}'") for d in live_dims(workload, access) or ()} for access in (second.output, other)]
+    if any(live_dims(workload, access) is None for access in (*first.accesses, *second.accesses)):
         return None
     inner = set(same.values())
     if [at[0] - inner, to[0] - inner] != [at[1] - inner, to[1] - inner] or not all(inner <= a | b for a, b in (at, to)):
@@ -155,7 +155,7 @@ def renaming(workload: Workload, made: TensorAccess, read: TensorAccess) -> dict
     return names
 
 
-def _dims(workload: Workload, access: TensorAccess) -> tuple[str, ...] | None:
+def live_dims(workload: Workload, access: TensorAccess) -> tuple[str, ...] | None:
     """The dims of more than one iteration, one per subscript at most, each in one; None if it is otherwise."""
     live = [[d for d in axis.dims if workload.extents[d] > 1] for axis in access.axes]
     dims = [d for axis in live for d in axis]

@@ -90,7 +90,7 @@ class Line:
         places, a, b = _sides(self.cut, self.light, sizes)
         e = min(self.most - 1, a * b)
         segments, rest = divmod(a * b, e)
-        return _least(places * segments, e, a, b, self.g) + _least(places, rest, a, b, self.g)
+        return least_touched(places * segments, e, a, b, self.g) + least_touched(places, rest, a, b, self.g)
 
 
 Weighted = list[tuple[Line, Fraction]]
@@ -157,7 +157,7 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
         places, a, b = _sides(cut, light, sizes)
         e = np.minimum(most - 1, a * b)
         full = np.floor(a * b / e)
-        least = places * (full * _phi(e, a, b, float(g)) + _phi(a * b - full * e, a, b, float(g)))
+        least = places * (full * touched(e, a, b, float(g)) + touched(a * b - full * e, a, b, float(g)))
         counted = {cut: room / most, light: np.full(most.size, float(g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
         once = np.array([float(sizes["h"] * prod(sizes[d] for d in dims)) for dims in DIMS.values()])
@@ -196,8 +196,8 @@ def _around(line: Line, sides: tuple[int, int, int], room: int) -> Floats:
     )
 
 
-def _phi(o: Floats, a: int, b: int, g: float) -> Floats:
-    """Phi in floats."""
+def touched(o: Floats, a: int, b: int, g: float) -> Floats:
+    """Phi in floats, for many numbers of operations: see `least_touched`."""
     bent = np.where(o > g * b * b, o / b + g * b, 2 * np.sqrt(g * o))
     return np.asarray(np.where(g * o > a * a, a + g * o / a, bent))
 
@@ -229,8 +229,8 @@ def _sides(cut: str, light: str, sizes: Mapping[str, int]) -> tuple[int, int, in
     return sizes["h"] * sizes[place], a, b
 
 
-def _least(times: int, operations: int, a: int, b: int, g: Fraction) -> Fraction:
-    """So many times phi, or a little less."""
+def least_touched(times: int, operations: int, a: int, b: int, g: Fraction) -> Fraction:
+    """So many times phi, or a little less: the least x + g*y with x*y operations, x being a and y being b at most."""
     if g * operations > a * a:
         return times * (a + g * operations / a)
     if operations > g * b * b:

@@ -10,8 +10,9 @@ from ..core.padding import Done
 from ..core.report import Report, listed
 from ..core.shapes import anything, check_form, count, many, name, positive, record, table, text, word
 from ..core.tools import need, plain, spelled
-from .chain import StatedChain
+from .chain import StatedChain, dims_of
 from .chain_groups import check_group
+from .chain_masks import rules_of, values
 
 CHAIN = record(
     schema=word("optmap.chain-certificate/1"),
@@ -68,11 +69,25 @@ def check_counts(counts: Any, chain: StatedChain) -> dict[str, int]:
         done = Done(accesses, {d: n for d, n in chain.extents.items() if d in dims})
         mine = [i for i, access in enumerate(accesses) if access["tensor"] == tensor]
         need(bool(mine) or entry["count"]["elements"] == 0, "a tensor is counted in a statement that lacks it")
-        nothing = bool(chain.said[number].conditions)
-        need(not nothing or entry["count"]["elements"] == 0, "conditions may leave out what is counted")
-        found = 0 if nothing else check_count(entry["count"], accesses, mine, done)
+        if chain.said[number].conditions:
+            found = _under_conditions(entry["count"]["elements"], chain, number, mine)
+        else:
+            found = check_count(entry["count"], accesses, mine, done)
         words[tensor] = chain.weights[tensor] * found
     return words
+
+
+def _under_conditions(elements: int, chain: StatedChain, number: int, mine: list[int]) -> int:
+    """Elements that some accesses of a statement with conditions touch, as many as are said."""
+    said, most = chain.said[number], 0
+    every = [axis for access in chain.accesses[number] for axis in access["axes"]]
+    for access in (chain.accesses[number][i] for i in mine if elements):
+        dims = dims_of(access)
+        alone = len(set(dims)) == len(dims) and all(len(axis["terms"]) < 2 for axis in access["axes"])
+        if alone and all("real" not in axis for axis in every):
+            most = max(most, values(dims, rules_of(said), chain.extents))
+    need(elements <= most, "conditions may leave out what is counted")
+    return elements
 
 
 def chain_lines(chain: StatedChain) -> list[str]:

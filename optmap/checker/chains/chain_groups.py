@@ -11,7 +11,8 @@ from ..core.shapes import Shape, anything, count, many, name, records
 from ..core.tools import need
 from .chain import StatedChain
 from .chain_lines import LINES, line_loads
-from .chain_pairs import join
+from .chain_pairs import MISSING, join
+from .chain_shared import SHARED, shared_loads
 
 ALONE: dict[str, Shape] = {
     "argument": name,
@@ -19,7 +20,7 @@ ALONE: dict[str, Shape] = {
     "certificate": anything,
     "loads_words": count,
 }
-FORMS: dict[str, dict[str, Shape]] = {"alone": ALONE, "joined": ALONE, "lines": LINES}
+FORMS: dict[str, dict[str, Shape]] = {"alone": ALONE, "joined": ALONE, "lines": LINES, "shared": SHARED}
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,6 @@ def check_group(doc: Any, chain: StatedChain, memory: int) -> ProvedGroup:
     records(FORMS[doc["argument"]])(doc, "a group")
     names = doc["statements"]
     need(all(each in chain.names for each in names), "a group has a statement that there is not")
-    read = {access["tensor"] for each in names for access in chain.accesses[chain.names.index(each)][1:]}
-    need(all(chain.is_whole(tensor) for tensor in read), "a group reads elements that may not be there")
     group = CHECKS[doc["argument"]](doc, chain, memory)
     need(doc["loads_words"] == group.loads_words, f"a group proves {group.loads_words} loads")
     return group
@@ -62,6 +61,7 @@ def _alone(doc: Any, chain: StatedChain, memory: int) -> ProvedGroup:
     need(len(doc["statements"]) == 1, "one statement alone is needed")
     number = chain.names.index(doc["statements"][0])
     need(chain.said[number].plain, "the statement is no plain product")
+    need(all(chain.is_whole(access["tensor"]) for access in chain.accesses[number][1:]), MISSING)
     loads = product_loads(doc["certificate"], chain.doc_of(number), chain, memory)
     output, *inputs = chain.accesses[number]
     distinct = [access for i, access in enumerate(inputs) if access not in inputs[:i]]
@@ -85,8 +85,15 @@ def _lines(doc: Any, chain: StatedChain, memory: int) -> ProvedGroup:
     return ProvedGroup(tuple(doc["statements"]), claimed, loads)
 
 
+def _shared(doc: Any, chain: StatedChain, memory: int) -> ProvedGroup:
+    """Products around one tensor, cut by its loads."""
+    loads, claimed = shared_loads(doc, chain, memory)
+    return ProvedGroup(tuple(doc["statements"]), claimed, loads)
+
+
 CHECKS: dict[str, Callable[[Any, StatedChain, int], ProvedGroup]] = {
     "alone": _alone,
     "joined": _joined,
     "lines": _lines,
+    "shared": _shared,
 }

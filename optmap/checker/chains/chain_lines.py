@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, isqrt
+from math import ceil, isqrt, prod
 from typing import Any
 
 from ..core.shapes import Shape, count, many, name, positive, record, word
@@ -40,16 +40,19 @@ def line_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[st
         used[full] += weight
         (place,) = set(sizes) - {"h", *DIMS[cut]}
         sides = [sizes[next(d for d in DIMS[tensor] if d != place)] for tensor in (full, light)]
-        proved += weight * price(sizes["h"] * sizes[place], sides[0], sides[1], most - 1, g)
+        proved += weight * price(sizes["h"] * sizes[place], prod(sides), (sides[0], sides[1]), most - 1, g)
     need(all(part <= 1 for part in used.values()), "a load is counted more than once")
     proved += sum((1 - part) * once[tensor] for tensor, part in used.items())
     return max(0, lightest * ceil(proved) - pair.free_elements * lightest), pair.claimed
 
 
-def price(places: int, full: int, light: int, most: int, g: Fraction) -> Fraction:
-    """What so many places touch at least, if none has more than so many operations in a segment."""
-    segments, rest = divmod(full * light, most) if most < full * light else (0, full * light)
-    return _least(places * segments, most, full, light, g) + _least(places, rest, full, light, g)
+def price(places: int, operations: int, sides: tuple[int, int], most: int, g: Fraction) -> Fraction:
+    """What so many places of so many operations touch at least, if none has more than `most` in a segment.
+
+    The sides are the elements of the full and of the light tensor at a place, at most.
+    """
+    segments, rest = divmod(operations, most) if most < operations else (0, operations)
+    return _least(places * segments, most, *sides, g) + _least(places, rest, *sides, g)
 
 
 def _least(times: int, operations: int, full: int, light: int, g: Fraction) -> Fraction:

@@ -9,6 +9,7 @@ from typing import Any
 from ..core.tools import need
 from .chain import Access, StatedChain
 
+MISSING = "a group reads elements that may not be there"
 PRODUCT = "G[h,m,l] += X[h,m,j] * Y[h,l,j]"
 
 
@@ -38,7 +39,8 @@ def join(chain: StatedChain, names: list[str]) -> Pair:
     """
     need(len(names) == 2, "two statements are needed")
     first, second = (chain.names.index(each) for each in names)
-    need(chain.said[first].plain and chain.said[second].plain, "a statement is no plain product")
+    need(all(chain.said[n].multiplies and not chain.said[n].conditions for n in (first, second)), "no plain product")
+    need(all(chain.is_whole(access["tensor"]) for n in (first, second) for access in chain.accesses[n][1:]), MISSING)
     kept, *factors = chain.accesses[first]
     out, *read = chain.accesses[second]
     need(len(factors) == 2 and len(read) == 2, "a product of two tensors is needed")
@@ -49,9 +51,9 @@ def join(chain: StatedChain, names: list[str]) -> Pair:
     need(len(held) == 5, "the five tensors of two products must be different ones")
     same = _same_elements(kept, through[0], chain.extents)
     inner = set(same.values())
-    left = [_live(access, chain.extents) for access in factors]
-    right = [{same.get(d, f"{d}'") for d in _live(access, chain.extents)} for access in (out, other)]
-    need(set(_live(kept, chain.extents)) == inner, "the dims of what is made are not those of what is read")
+    left = [live(access, chain.extents) for access in factors]
+    right = [{same.get(d, f"{d}'") for d in live(access, chain.extents)} for access in (out, other)]
+    need(set(live(kept, chain.extents)) == inner, "the dims of what is made are not those of what is read")
     for one, two in (left, right):
         need(one - inner == two - inner, "a dim is in one tensor only")
         need(inner <= one | two, "a dim of what is kept is in no other tensor")
@@ -90,7 +92,7 @@ def _pair(chain: StatedChain, names: list[str], sides: dict[str, tuple[Access, .
     return Pair(product, free, elements, tuple({*(chain.held[t] for t in read), *own}), sizes, bits)
 
 
-def _live(access: Access, extents: dict[str, int]) -> set[str]:
+def live(access: Access, extents: dict[str, int]) -> set[str]:
     """The dims of more than one iteration, one per subscript at most, each in one subscript."""
     need(all("real" not in axis for axis in access["axes"]), "there is padding")
     axes = [[d for d, _ in axis["terms"] if extents[d] > 1] for axis in access["axes"]]

@@ -38,6 +38,8 @@ class Said:
     """Name and subscripts, the output first, then the inputs as often as they are read."""
     plain: bool
     """Whether it adds up the product of its inputs, and nothing else."""
+    multiplies: bool
+    """Whether it adds up the product of its inputs and numbers, under conditions perhaps."""
     conditions: tuple[str, ...]
     whole: str
     """Dim of a row function that needs whole rows; empty if there is none."""
@@ -76,7 +78,8 @@ def read_chain_statement(text: str) -> Said:
     plain = sign in ("=", "+=") and not conditions and right == " * ".join(reader.read)
     accesses = tuple((name, tuple(axes)) for name, axes in map(read_access, (left, *reader.read)))
     rows = any(token in ROWS for token in tokens)
-    return Said(text, sign, accesses, plain, conditions, reader.whole, rows)
+    factors = all(token == " * " if n % 2 else token[-1] in "]0123456789." for n, token in enumerate(tokens))
+    return Said(text, sign, accesses, plain, sign in ("=", "+=") and factors, conditions, reader.whole, rows)
 
 
 class _ExpressionReader:

@@ -1,0 +1,245 @@
+r"""Products that share one tensor: cuts by the loads of that tensor, while all others are counted together.
+
+Every statement of the group is a product of two tensors. One of its three tensors is K, the same one for all of them;
+the other two are of no other statement of the group. Every dim of more than one iteration is in two of its tensors or
+in all three, one at most in a subscript. Conditions, if any, are the same comparisons of subscripts of K in all of
+them, and in whatever writes K. So all touch the same n elements of K.
+
+For one of the statements let a *place* be values of the dims that both of the others have. At a place a elements of the
+one meet b elements of the other at most, in o operations, each with an element of K of its own. What is the same at
+every place: conditions are about dims that one of the two has.
+
+**Theorem.** Take every element to be one unit, M >= 3 of which fit, and count creations as loads (the lemma of
+`groups.py`). For every whole W >= M
+    loads of all tensors  >=  sum over statements of places * t(W-1)  +  (1 - M/W) * n,
+t(e) = f*phi(e) + phi(o - f*e), f = floor(o/e) (phi(o) if e >= o), and phi(o) the least x + y over real x <= a, y <= b
+with x*y >= o.
+
+**Proof.** As in `lines.py`, whose S is one such K for one statement: leave out loads without use, and cut right after
+the load with which W distinct elements of K have been there since the last cut. With k_i elements of K and x_i of all
+others at cut i, k_i + x_i <= M, B cuts make at least B*W - (k_1 + ... + k_B) loads of K, and the others are loaded
+(distinct ones used by a segment, added up) - (x_1 + ... + x_B) times at least. M/W of the former and all of the latter
+are at least the sum over segments of distinct elements of the others that they use. These belong to one statement each,
+as its other two tensors are of no other one, and there to one place each. A segment uses W-1 elements of K at most, so
+that it does W-1 operations at most at a place; o' of them need x*y >= o' elements of the two: phi(o'). The sum is least
+with as many full segments as possible: t(W-1). What is left of the loads of K, 1 - M/W of them, is n at least. QED
+
+It is Theorem 2' of the theory of chains with limited sides. Elements lighter than they are load no more (see
+`joined.py`): all are as heavy as the lightest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import ceil, prod
+
+import numpy as np
+
+from optmap.base.errors import LimitError
+from optmap.bounds.chains.counts import is_whole, starts_empty
+from optmap.bounds.chains.groups import StatementGroup, claims
+from optmap.bounds.chains.joined import live_dims
+from optmap.bounds.chains.lines import Floats, least_touched, touched
+from optmap.workloads.domain import points
+from optmap.workloads.statement import Statement
+from optmap.workloads.workload import TensorAccess, Workload
+
+MOST_SHARING = 6
+"""Statements around one tensor of which every choice is tried; of more, all of them and all but one."""
+FEW, MANY = 64, 400
+"""Numbers of full segments that are tried, and further W between the least and the largest."""
+NEAR = 512
+"""W that are tried near the best of these."""
+Rule = tuple[tuple[tuple[int, int], ...], int, str]
+"""A condition: factors by position in K and the constant of its left side less its right side, and the relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What one statement does with K."""
+
+    places: int
+    operations: int
+    """At a place."""
+    sides: tuple[int, int]
+    """Elements of the other two tensors at a place, at most."""
+
+    def least(self, most: int) -> Fraction:
+        """Elements of the other two that are touched, added up over segments, or a little less.
+
+        Args:
+            most: elements of K that a segment uses.
+        """
+        e = min(most, self.operations)
+        full, rest = divmod(self.operations, e)
+        (a, b), one = self.sides, Fraction(1)
+        return least_touched(self.places * full, e, a, b, one) + least_touched(self.places, rest, a, b, one)
+
+    def about(self, most: Floats) -> Floats:
+        """The same in floats, for many numbers."""
+        e = np.minimum(most, self.operations)
+        full = np.floor(self.operations / e)
+        return np.asarray(
+            self.places * (full * touched(e, *self.sides, 1.0) + touched(self.operations - full * e, *self.sides, 1.0))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """A group around a tensor."""
+
+    kept: str
+    """The tensor that holds the elements of K."""
+    statements: tuple[Statement, ...]
+    meetings: tuple[Meeting, ...]
+    elements: int
+    """Of K."""
+    less: tuple[str, ...]
+    """Tensors whose words may appear without a load."""
+    free: int
+    """Elements of these."""
+
+    def strongest(self, room: int) -> tuple[int, Fraction]:
+        """The W that proves the most loads, creations counted, and that number.
+
+        Args:
+            room: elements that fit.
+        """
+        top = max(room, *(each.operations + 1 for each in self.meetings))
+        numbers = np.arange(1, FEW + 1)
+        ends = [float(each.operations // n + 1) for each in self.meetings for n in numbers]
+        tried = self._best(room, np.array([*ends, *np.geomspace(room, top, MANY), float(top)]))
+        chosen = int(self._best(room, np.linspace(0.9 * tried, 1.1 * tried, NEAR), tried))
+        proved = sum((each.least(chosen - 1) for each in self.meetings), Fraction())
+        return chosen, proved + (1 - Fraction(room, chosen)) * self.elements
+
+    def _best(self, room: int, most: Floats, *known: float) -> float:
+        every = np.unique(np.maximum(np.floor([*most, *known]), room))
+        worth = sum(each.about(every - 1) for each in self.meetings) + (1 - room / every) * self.elements
+        return float(every[int(np.argmax(worth))])
+
+
+def shared(workload: Workload, memory_words: int) -> list[StatementGroup]:
+    """Every two or more products that share a tensor, with the best cuts by its loads."""
+    found = []
+    for each in sharings(workload):
+        accesses = [access for statement in each.statements for access in statement.accesses]
+        heavy = min(workload.weight(access) for access in accesses)
+        room = memory_words // heavy
+        if room < 3:
+            continue
+        most, proved = each.strongest(room)
+        names = tuple(statement.name for statement in each.statements)
+        group = StatementGroup(
+            argument="shared",
+            statements=names,
+            claimed=claims(workload, each.statements),
+            loads_words=max(0, heavy * (ceil(proved) - each.free)),
+            proof={"kept": each.kept, "most": most},
+            expression=f"({', '.join(names)} around {each.kept}, cut by {most:,} of its elements, proof: "
+            f"optmap/bounds/chains/shared.py){''.join(f' - |{name}|' for name in each.less)}",
+        )
+        found.append(group)
+    return found
+
+
+def sharings(workload: Workload) -> Iterator[Sharing]:
+    """Groups of products around each tensor."""
+    held = workload.stored_as
+    for kept in dict.fromkeys(held.values()):
+        around = [each for each in workload.statements if _is_around(workload, each, kept)]
+        sizes = range(2, len(around) + 1) if len(around) <= MOST_SHARING else (len(around) - 1, len(around))
+        for many in sizes:
+            for statements in combinations(around, many):
+                found = _sharing(workload, kept, statements)
+                if found is not None:
+                    yield found
+
+
+def _is_around(workload: Workload, statement: Statement, kept: str) -> bool:
+    """Whether a statement is a product, under conditions perhaps, with a tensor once among its three."""
+    held = [workload.stored_as[access.name] for access in statement.accesses]
+    return statement.multiplies and len(set(held)) == len(held) == 3 and kept in held
+
+
+def _sharing(workload: Workload, kept: str, statements: tuple[Statement, ...]) -> Sharing | None:
+    """The group, if it is of the form that the theorem needs."""
+    held, extents = workload.stored_as, workload.extents
+    writers = [each for each in workload.statements if held[each.name] == kept]
+    others = [access for each in statements for access in each.accesses if held[access.name] != kept]
+    if len({held[access.name] for access in others}) < len(others):
+        return None
+    read = {access.name for each in statements for access in each.inputs if held[access.name] != kept}
+    if not all(is_whole(workload, name) for name in read):
+        return None
+    cores = [next(access for access in each.accesses if held[access.name] == kept) for each in statements]
+    involved = [*zip(statements, cores, strict=True), *((each, each.output) for each in writers)]
+    rules = [_rules(each, access) for each, access in involved]
+    shapes = {tuple(axis.count(extents) for axis in access.axes) for _, access in involved}
+    padded = any(axis.real is not None for each in writers for access in each.accesses for axis in access.axes)
+    if rules[0] is None or len({*rules}) > 1 or len(shapes) > 1 or padded:
+        return None
+    meetings = [_meeting(workload, *each) for each in involved[: len(statements)]]
+    if any(each is None for each in meetings):
+        return None
+    group = {each.name for each in statements}
+    made = {each.name for each in workload.statements if each.name not in group or starts_empty(workload, each.name)}
+    try:
+        elements = points(cores[0].dims, statements[0].domain, extents)
+    except LimitError:
+        return None
+    less = [access for access in others if access.name in made]
+    appears = bool(writers) and writers[0].name in made
+    return Sharing(
+        kept=kept,
+        statements=statements,
+        meetings=tuple(each for each in meetings if each is not None),
+        elements=elements,
+        less=(*((kept,) if appears else ()), *(access.name for access in less)),
+        free=elements * appears + sum(access.footprint(extents) for access in less),
+    )
+
+
+def _rules(statement: Statement, access: TensorAccess) -> frozenset[Rule] | None:
+    """The conditions of a statement by positions in an access of plain subscripts; None if they are of another form."""
+    place: dict[str, int] = {}
+    for number, axis in enumerate(access.axes):
+        if axis.real is not None or axis.offset or len(axis.terms) > 1 or any(c != 1 for _, c in axis.terms):
+            return None
+        place |= dict.fromkeys(axis.dims, number)
+    if len(place) < sum(len(axis.terms) for axis in access.axes):
+        return None
+    found = set[Rule]()
+    for condition in statement.domain:
+        factors = Counter(dict(condition.left.terms))
+        factors.subtract(dict(condition.right.terms))
+        if not factors.keys() <= place.keys():
+            return None
+        terms = tuple(sorted((place[d], c) for d, c in factors.items() if c))
+        found.add((terms, condition.left.offset - condition.right.offset, condition.relation.value))
+    return frozenset(found)
+
+
+def _meeting(workload: Workload, statement: Statement, core: TensorAccess) -> Meeting | None:
+    """Places, operations and sides of a statement; None if its dims are of another form."""
+    extents = workload.extents
+    one, other = (access for access in statement.accesses if access is not core)
+    dims = [live_dims(workload, access) for access in (core, one, other)]
+    if any(each is None for each in dims):
+        return None
+    k, x, y = (frozenset(each or ()) for each in dims)
+    single = (k - x - y) | (x - k - y) | (y - k - x)
+    if single or any(extents[d] > 1 and d in x & y for condition in statement.domain for d in condition.dims):
+        return None
+    try:
+        operations = points(k - (x & y), statement.domain, extents)
+    except LimitError:
+        return None
+    if not operations:
+        return None
+    sides = (prod(extents[d] for d in (x & k) - y), prod(extents[d] for d in (y & k) - x))
+    return Meeting(prod(extents[d] for d in x & y), operations, sides)

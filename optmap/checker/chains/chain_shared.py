@@ -1,0 +1,87 @@
+"""Products that share a tensor, cut by its loads (theorem: `optmap/bounds/chains/shared.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, prod
+from typing import Any
+
+from ..core.shapes import Shape, count, many, name, positive
+from ..core.tools import need
+from .chain import Access, StatedChain, dims_of
+from .chain_lines import price
+from .chain_masks import Rule, rules_of, values
+from .chain_pairs import live
+
+SHARED: dict[str, Shape] = {
+    "argument": name,
+    "statements": many(name, 2),
+    "kept": name,
+    "most": positive,
+    "loads_words": count,
+}
+
+
+def shared_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[str, ...]]:
+    """Words that products around a tensor load at least, and the tensors whose loads these are."""
+    kept, most, names = doc["kept"], doc["most"], doc["statements"]
+    need(len(set(names)) == len(names), "a statement is twice in a group")
+    numbers = [chain.names.index(each) for each in names]
+    tensors = {access["tensor"] for number in numbers for access in chain.accesses[number]}
+    lightest = min(chain.weights[tensor] for tensor in tensors)
+    room = memory // lightest
+    need(room >= 3 and most >= room, "three elements must fit, and as many be cut by as fit")
+    rest = [access for number in numbers for access in chain.accesses[number] if chain.held[access["tensor"]] != kept]
+    held = [chain.held[access["tensor"]] for access in rest]
+    need(len(set(held)) == len(held) == 2 * len(names), "the other tensors of products must be two different ones each")
+    writers = [n for n, made in enumerate(chain.names) if chain.held[made] == kept]
+    cores = [_core(chain, number, kept) for number in numbers]
+    ways = {_way(chain, *each) for each in [*cores, *((n, chain.accesses[n][0]) for n in writers)]}
+    need(len(ways) == 1, "the shared tensor is touched in two ways")
+    proved = sum((_touched(chain, *each, most - 1) for each in cores), Fraction(0))
+    elements = values(dims_of(cores[0][1]), rules_of(chain.said[numbers[0]]), chain.extents)
+    read = {access["tensor"] for number in numbers for access in chain.accesses[number][1:]}
+    need(all(chain.is_whole(t) for t in read if chain.held[t] != kept), "a group reads elements that may not be there")
+    made = {t for t in chain.names if t not in names or chain.starts_empty(t)}
+    free = elements if any(chain.names[n] in made for n in writers[:1]) else 0
+    free += sum(chain.most(a) // chain.weights[a["tensor"]] for a in rest if a["tensor"] in made)
+    proved += (1 - Fraction(room, most)) * elements
+    claimed = {chain.held[t] for t in read} | {t for t in names if not chain.starts_empty(t)}
+    return max(0, lightest * (ceil(proved) - free)), tuple(claimed)
+
+
+def _core(chain: StatedChain, number: int, kept: str) -> tuple[int, Access]:
+    """A statement and its access to what is shared."""
+    need(chain.said[number].multiplies, "a statement is no product")
+    found = [access for access in chain.accesses[number] if chain.held[access["tensor"]] == kept]
+    need(len(found) == 1, "a statement must touch the shared tensor once")
+    return number, found[0]
+
+
+def _way(chain: StatedChain, number: int, core: Access) -> tuple[tuple[int, ...], frozenset[Rule]]:
+    """Values per subscript of an access, and the conditions of its statement by position of its subscripts."""
+    axes = [axis for access in chain.accesses[number] for axis in access["axes"]]
+    need(all("real" not in axis for axis in axes), "there is padding")
+    dims = dims_of(core)
+    alone = all(axis["offset"] == 0 and [c for _, c in axis["terms"]] in ([], [1]) for axis in core["axes"])
+    need(alone and len(set(dims)) == len(dims), "a subscript of the shared tensor is no dim alone")
+    place = {d: f"{n}" for n, axis in enumerate(core["axes"]) for d, _ in axis["terms"]}
+    rules = rules_of(chain.said[number])
+    need(all(rule.dims <= place.keys() for rule in rules), "a condition is of other dims")
+    moved = frozenset(replace(r, factors=tuple(sorted((place[d], c) for d, c in r.factors))) for r in rules)
+    return tuple(prod(chain.extents[d] for d, _ in axis["terms"]) for axis in core["axes"]), moved
+
+
+def _touched(chain: StatedChain, number: int, core: Access, most: int) -> Fraction:
+    """Elements of the other two tensors that segments touch at least, added up, each with so many of the shared one."""
+    one, other = (live(access, chain.extents) for access in chain.accesses[number] if access is not core)
+    inner, places = live(core, chain.extents), one & other
+    need(one ^ other <= inner <= one | other, "a dim is in one tensor only")
+    rules = rules_of(chain.said[number])
+    need(all(chain.extents[d] == 1 for rule in rules for d in rule.dims & places), "a condition is about places")
+    operations = values(inner - places, rules, chain.extents)
+    need(operations > 0, "nothing is done")
+    sides = [prod(chain.extents[d] for d in side - places) for side in (one, other)]
+    times = prod(chain.extents[d] for d in places)
+    return price(times, operations, (sides[0], sides[1]), most, Fraction(1))
