@@ -14,23 +14,25 @@ r"""The certificate of a lower bound of a chain: a JSON document that anyone can
 **Statements.** Check: they have the grammar of `optmap/checker/chains/chain_text.py`; no tensor is written twice, or
 read before it is written; the signs of sums are those of the semantics (what is no output starts empty: `=`).
 
-**Counts.** A count has the form of `optmap/bounds/certificate.py`, its parts naming accesses of the statement at
-that index, which reads or writes the tensor, and writes it if any does. If that has conditions, and no padding, elements are
+**Counts.** A count has the form of `optmap/bounds/certificate.py`, its parts naming accesses of the statement at that
+index, which reads or writes the tensor, and writes it if any does. If that has conditions, and no padding, elements are
 at most the values that the dims of one of the accesses take at points that meet all of them, the access having one dim
 per subscript at most and each dim once; otherwise they are 0. Its parts are not looked at.
 
-**Groups.** The theorem is that of `optmap/bounds/chains/groups.py`. Check: no statement is in two groups, and no
-tensor is claimed by two; a group claims what it reads (of tensors made in place of each other the last) and an output
-of its own that does not start empty. Of a tensor that it reads and another statement writes, K of `shared` left out,
-that statement has no conditions, and touches as many elements of it as there are values per subscript, multiplied. loads_words is that of its
-argument, or 0 if that is less:
+**Groups.** The theorem is that of `optmap/bounds/chains/groups.py`. Check: no statement is in two groups, and no tensor
+is claimed by two; a group claims what it reads (of tensors made in place of each other the last) and an output of its
+own that does not start empty. Of a tensor that it reads and another statement writes, K of `shared` left out, that
+statement has no conditions, and touches as many elements of it as there are values per subscript, multiplied.
+loads_words is that of its argument, or 0 if that is less:
 
-- alone: one statement that is a plain product (no numbers, no conditions), with a `certificate` of it under `accumulate` for floor(M/u) words, u
-  being the words of the chain in a word of the certificate. = u*loads - words of the output (values per subscript,
-  multiplied), if it starts empty - those of each different access to a tensor that is written.
-- joined: two statements, without conditions, of the form of `optmap/bounds/chains/joined.py`, with a `certificate` of the product there, G,
-  X and Y with the extents and element sizes that follow, for floor(M/u) words. = u*loads - words of S and of C, if they
-  start empty - words of A, B and D as far as statements write them; all as heavy as in the product.
+- alone: one statement that is a plain product (no numbers, no conditions), with a `certificate` of it under
+  `accumulate` for floor(M/u) words, u being the words of the chain in a word of the certificate. = u*loads - words of
+  the output (values per subscript, multiplied), if it starts empty - those of each different access to a tensor that is
+  written.
+- joined: two statements, without conditions, of the form of `optmap/bounds/chains/joined.py`, with a `certificate` of
+  the product there, G, X and Y with the extents and element sizes that follow, for floor(M/u) words. = u*loads - words
+  of S and of C, if they start empty - words of A, B and D as far as statements write them; all as heavy as in the
+  product.
 - lines: two such statements, with `lines` [{cut, light, most: W, g: "p/q", weight: "p/q"}], cut and light being two of
   G, X and Y. The theorem is that of `optmap/bounds/chains/lines.py`, with the elements of the product, all as heavy as
   the lightest (w words), and M = floor(memory_words/w). Check: M >= 3, W >= M, 0 < g <= 1; added up with their weights,
@@ -38,9 +40,10 @@ argument, or 0 if that is less:
   tensor's loads times its elements, less the elements that joined subtracts). Of times*phi, 2*sqrt(g*o)*times is
   isqrt(floor(4*times^2*g*o)), and the other two are fractions.
 - shared: two statements or more of the form of `optmap/bounds/chains/shared.py`, with `kept`, the tensor that holds the
-  elements of K, and `most`: W. All elements are as heavy as the lightest (w words), and M = floor(memory_words/w). Check:
-  W >= M >= 3. = w*(ceil of the theorem's right side, 2*sqrt as above, less elements of K, unless none of them appears
-  without a load, and those of the other tensors that statements make and that start empty or are made elsewhere).
+  elements of K, and `most`: W. All elements are as heavy as the lightest (w words), and M = floor(memory_words/w).
+  Check: W >= M >= 3. = w*(ceil of the theorem's right side, 2*sqrt as above, less elements of K, unless none of them
+  appears without a load, and those of the other tensors that statements make and that start empty or are made
+  elsewhere).
 
 **Claims.** = loads_words: those of the groups and the counted words of what is loaded and claimed by none;
 stores_words: the counted words of all outputs.
