@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -208,6 +209,30 @@ def test_methods_are_compared_side_by_side() -> None:
     text = str(found)
     assert "1.0000x" in text
     assert "left out: mopt" in text
+
+
+@pytest.mark.usefixtures("sampling")
+def test_a_comparison_of_methods_is_read_back(tmp_path: Path) -> None:
+    added = convolution().with_semantics("accumulate")
+    found = optmap.compare(added, machine=grid_machine(), methods=["sampled", "mopt"], objective="energy")
+    document = found.to_dict()
+    assert document["notes"] == list(found.notes) != []
+    again = optmap.load(found.save(tmp_path / "compared.json"))
+    assert again.to_dict() == json.loads(json.dumps(document))
+    assert str(again) == str(found)
+    with pytest.raises(InputError, match=r"compared.json is a saved comparison, and a solution is needed"):
+        optmap.evaluate(tmp_path / "compared.json")
+    document["rows"][0]["broken"] = ["too large"]
+    assert "does not fit" in str(optmap.load(written(tmp_path, document)))
+    del document["rows"][0]["cycles"]
+    with pytest.raises(InputError, match=r"other.json: rows\[0\]: cycles is missing"):
+        optmap.load(written(tmp_path, document))
+
+
+def written(folder: Path, document: dict[str, object]) -> Path:
+    file = folder / "other.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
 
 
 @pytest.mark.usefixtures("sampling")
