@@ -277,10 +277,21 @@ def test_a_saved_answer_is_read_and_recounted_in_both_countings(tmp_path: Path) 
     other = optmap.evaluate(file, counting="timeloop")
     assert other.count == count_nest(found.nest, found.fabric, NEST_TIMELOOP)
     assert other.disagreements == []
-    assert "every claim of the file holds" in str(other)
+    assert "every count of the file holds" in str(other)
     assert {"levels", "energy", "cycles", "edp", "cost"} <= set(again.to_dict())
     with pytest.raises(InputError, match="no simulation"):
         optmap.evaluate(file, simulate=True)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_of_a_file_without_counts_none_is_said_to_hold(tmp_path: Path) -> None:
+    document = answer(objective="energy").to_dict()
+    bare = {key: document[key] for key in ("schema", "workload", "machine", "mapping", "bound")}
+    text = str(optmap.evaluate(written(tmp_path, bare)))
+    assert "the file says no counts to compare" in text
+    assert "holds" not in text
+    wrong = {**bare, "operations": document["operations"] + 1}
+    assert "\n1 claim of the file does not hold" in str(optmap.evaluate(written(tmp_path, wrong)))
 
 
 @pytest.mark.usefixtures("sampling")

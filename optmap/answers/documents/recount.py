@@ -255,16 +255,21 @@ def _of_a_nest(evaluation: Evaluation[SpatialCost]) -> list[str]:
     held = [level.keeps for level in mapping_of(solution.nest, solution.fabric).levels]  # where the file leaves it out
     placed = Mapping(levels=tuple(replace(entry, keeps=own) for entry, own in zip(entries, held, strict=True)))
     found += _unmet(solution, placed)
+    for key, own in nest_claims(evaluation).items():
+        found += differences(solution.document[key], own, key)
+    return found
+
+
+def nest_claims(evaluation: Evaluation[SpatialCost]) -> dict[str, object]:
+    """What was counted where there are meshes, by key, of all that the file says a count of."""
+    solution, claimed = evaluation.solution, evaluation.claimed
     unit, merit = solution.cost_unit, solution.merit
     known = {
         **nest_counts(claimed),
         "cost": amount(claimed.merit(merit), unit),
-        "exact": amount(exact.merit(merit), unit),
+        "exact": amount(evaluation.exact_count.merit(merit), unit),
     }
-    for key, own in known.items():
-        if key in solution.document:
-            found += differences(solution.document[key], own, key)
-    return found
+    return {key: own for key, own in known.items() if key in solution.document}
 
 
 def _unmet(solution: SavedSolution, mapping: Mapping) -> list[str]:
