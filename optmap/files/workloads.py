@@ -151,10 +151,15 @@ def _statement_texts(fields: Fields) -> list[str]:
     found = fields.get("statements")
     if not isinstance(found, list) or not found:
         raise InputError(f"{fields.at('statements')} is {describe(found)}; a list with at least one text is needed")
-    return [
-        item if isinstance(item, str) else Fields.of(item, f"{fields.at('statements')}[{number}]").text("expression")
-        for number, item in enumerate(found)
-    ]
+    where = fields.at("statements")
+    return [item if isinstance(item, str) else _text_of(item, f"{where}[{n}]") for n, item in enumerate(found)]
+
+
+def _text_of(entry: object, where: str) -> str:
+    """The statement of an entry of a document, which says by its expression what it writes and reads."""
+    fields = Fields.of(entry, where)
+    fields.allow("expression", "output", "inputs")
+    return fields.text("expression")
 
 
 def _element_sizes(fields: Fields) -> float | dict[str, float]:

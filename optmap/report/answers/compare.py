@@ -23,6 +23,12 @@ from optmap.workloads.workload import Workload
 
 SCHEMA = "optmap.comparison/1"
 """Name and version of the document by boundary."""
+ROW = (
+    *("between", "memory_words", "compulsory_loads_words", "compulsory_stores_words", "bound_loads_words"),
+    *("bound_stores_words", "counted", "compulsory_words", "bound_words", "method", "objective", "loads_words"),
+    *("stores_words", "found_words", "gap", "time_s"),
+)
+"""Keys of a row by boundary."""
 METHODS_SCHEMA = "optmap.accelerator-comparison/1"
 """Of the document by method."""
 COPIED = (
@@ -171,6 +177,7 @@ def read_comparison(fields: Fields) -> Comparison:
     Raises:
         InputError: naming file and field.
     """
+    fields.allow("schema", "workload", "machine", "capacity_unit", "gap_of", "methods", "rows", "left_out", "notes")
     machine = None if fields.get("machine") is None else machine_from(fields.fields("machine"))
     entries = groupby(fields.items("rows"), key=lambda row: (row.texts("between"), row.integer("memory_words")))
     left_out = fields.fields("left_out")
@@ -187,6 +194,8 @@ def read_comparison(fields: Fields) -> Comparison:
 
 def _read_row(entries: list[Fields]) -> ComparisonRow:
     """One row from its entries, one per method."""
+    for entry in entries:
+        entry.allow(*ROW)
     first = entries[0]
     between = first.texts("between")
     stores = first.integer("compulsory_stores_words", first.integer("bound_stores_words", least=0), least=0)
@@ -220,6 +229,10 @@ def read_methods(fields: Fields) -> SavedComparison:
     Raises:
         InputError: naming file and field.
     """
+    fields.allow(
+        *("schema", "workload", "machine", "objective", "counting", "methods", "best", "bound", "rows", "left_out"),
+        "notes",
+    )
     bound = fields.fields("bound") if fields.given("bound") else None
     left_out = fields.fields("left_out")
     return SavedComparison(
@@ -237,6 +250,7 @@ def read_methods(fields: Fields) -> SavedComparison:
 
 
 def _method_row(row: Fields) -> MethodRow:
+    row.allow("method", *COPIED, "over_best")
     status = row.fields("status")
     said = "optimal" if status.flag("proved", False) else status.text("stop").replace("_", " ")
     return MethodRow(
