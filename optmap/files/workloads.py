@@ -74,6 +74,7 @@ def workload_entries(path: Path) -> dict[str, Fields]:
     if not top.has("workloads"):
         return {"": top}
     top.allow("workloads", "description", "source")
+    top.note()
     table = top.fields("workloads")
     return {key: Fields.of(value, table.at(key)) for key, value in table.values.items()}
 
@@ -111,6 +112,7 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
         InputError: naming file and field of the first thing that is wrong.
     """
     fields.allow(*WORKLOAD_FIELDS, *BUILDERS)
+    fields.note()
     forms = [key for key in ("expression", "statements", *BUILDERS) if fields.has(key)]
     if len(forms) != 1:
         found = f"{' and '.join(forms)} exclude each other" if forms else "no workload here"

@@ -14,6 +14,7 @@ from optmap.answers.documents.solution import Amount, SavedSolution
 from optmap.base.errors import InputError
 from optmap.base.shown import PRESENTATIONS, Presentation, Shown
 from optmap.base.texts import number
+from optmap.base.values import nearest_float
 from optmap.count.meshes.count import count_nest
 from optmap.count.meshes.results import SpatialCost
 from optmap.count.policies import level_policy, nest_policy
@@ -326,5 +327,5 @@ def differences(claimed: Any, counted: Any, where: str) -> Iterator[str]:
 
 def _same(claimed: Any, counted: Any) -> bool:
     if isinstance(counted, float) and isinstance(claimed, int | float) and not isinstance(claimed, bool):
-        return isclose(claimed, counted, rel_tol=TOLERANCE)
+        return isclose(nearest_float(claimed), counted, rel_tol=TOLERANCE)
     return bool(type(claimed) is type(counted) and claimed == counted)

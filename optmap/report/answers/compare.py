@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
-from optmap.answers.documents.amounts import amount
+from optmap.answers.documents.amounts import amount, finite
 from optmap.answers.documents.solution import solution_document
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow, MethodWords
 from optmap.base.errors import InputError
@@ -128,7 +128,7 @@ def _row_documents(row: ComparisonRow) -> list[dict[str, object]]:
             "loads_words": found.loads_words,
             "stores_words": found.stores_words,
             "found_words": found.words,
-            "gap": row.gap(name),
+            "gap": finite(row.gap(name)),
             "time_s": found.seconds,
         }
         for name, found in row.found.items()
