@@ -299,6 +299,10 @@ def test_numbers_beyond_floats_are_no_numbers_of_an_answer(tmp_path: Path) -> No
         assert code == 5
         assert word in message
         assert run("show", file)[0] == 0
+    file = saved_file(tmp_path, found, "mapping", "levels", -1, "tile", "i", value=HUGE)
+    code, message = run("evaluate", file)
+    assert code == 2
+    assert "saved.json: mapping: level DRAM: tile and ways of i must be whole numbers from 1 to 2^63-1" in message
     compared = optmap.compare(product, extents=extents, memory="64w", methods="tiling-lp")
     file = saved_file(tmp_path, compared, "rows", 0, "loads_words", value=HUGE)
     assert run("show", file)[0] == run("show", file, "--json")[0] == 0
