@@ -324,3 +324,13 @@ def test_trees_that_are_refused_name_their_file(tmp_path: Path, path: tuple[Any,
     assert code == 2
     assert "saved.json: " in message
     assert word in message
+
+
+def test_records_with_numbers_beyond_floats_differ(tmp_path: Path) -> None:
+    records = json.loads((Path(__file__).parents[1] / "data" / "timeloop_conformance.json").read_text(encoding="utf-8"))
+    records[0]["mapping"][0]["temporal"][0][1] = HUGE
+    file = tmp_path / "records.json"
+    file.write_text(json.dumps(records[:1]), encoding="utf-8")
+    code, message = run("conformance", file)
+    assert code == 5
+    assert "records.json: " in message
