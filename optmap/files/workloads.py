@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from optmap.base.errors import InputError
+from optmap.base.texts import several
 from optmap.files.fields import Fields, describe, located
 from optmap.files.kinds import expected
 from optmap.files.reading import load_yaml
@@ -126,7 +127,8 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
     count = fields.integer("count", 1)
     names = fields.texts("names") if fields.has("names") else ()
     if names and len(names) != count:
-        raise InputError(f"{fields.at('names')}: {len(names)} names of a layer that occurs {count} times; give all")
+        given, occurs = several(len(names), "name"), several(count, "time")
+        raise InputError(f"{fields.at('names')}: {given} of a layer that occurs {occurs}; give all")
     try:
         if forms[0] not in BUILDERS:
             extents = fields.integers("extents")

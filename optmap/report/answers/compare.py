@@ -11,7 +11,7 @@ from optmap.answers.documents.solution import solution_document
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow, MethodWords
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown
-from optmap.base.texts import number
+from optmap.base.texts import number, several
 from optmap.files.fields import Fields
 from optmap.files.inputs import products_of
 from optmap.files.machines import machine_document, machine_from
@@ -200,7 +200,9 @@ def _read_row(entries: list[Fields]) -> ComparisonRow:
     between = first.texts("between")
     stores = first.integer("compulsory_stores_words", first.integer("bound_stores_words", least=0), least=0)
     if len(between) != 2:
-        raise InputError(f"{first.at('between')} has {len(between)} names; the inner and the outer memory are needed")
+        raise InputError(
+            f"{first.at('between')} has {several(len(between), 'name')}; the inner and the outer memory are needed"
+        )
     return ComparisonRow(
         between=(between[0], between[1]),
         memory_words=first.integer("memory_words"),

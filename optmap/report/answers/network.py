@@ -61,7 +61,7 @@ def network_table(view: NetworkView, series: MethodCurve, capacity_bytes: int) -
     lines = [
         f"sums hold {view.coverage}",
         f"half of the traffic: {', '.join(dominant(shares))}",
-        f"compulsory: {view.total.compulsory_words:,} words, so no larger cache can save more than {saved}",
+        f"compulsory: {several(view.total.compulsory_words, 'word')}, so no larger cache can save more than {saved}",
         f"a word has {word_text(view.total.word_bits)}; all layers together move "
         f"{size_text(bytes_of(traffic * view.total.word_bits))}",
     ]
