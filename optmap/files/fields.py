@@ -1,6 +1,7 @@
 """Files are read field by field, strictly: a typo never becomes a default.
 
-Unknown keys, missing keys and wrong types are errors that name file and field.
+Unknown keys, missing keys and wrong types are errors that name file and field. Only what other tools write, and the
+documents of `run` and `bench`, of which a few fields are read, may have keys that nobody here knows.
 """
 
 from __future__ import annotations
