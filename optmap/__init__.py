@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from optmap.onnx_import.model import ImportedModel as ImportedModel
     from optmap.questions.objective import register_objective as register_objective
     from optmap.report.algorithms import AlgorithmComparison as AlgorithmComparison
+    from optmap.report.answers.compare import SavedComparison as SavedComparison
     from optmap.report.answers.loading import Certificate as Certificate
     from optmap.report.closed_forms.derivation import Classes as Classes
     from optmap.report.closed_forms.derivation import Derivation as Derivation
@@ -180,6 +181,7 @@ _HOMES = {
     "report.closed_forms.derivation": "Classes Derivation",
     "report.library.entries": "Entry Listing",
     "report.library.inferred_reuse": "InferredReuse",
+    "report.answers.compare": "SavedComparison",
     "report.answers.loading": "Certificate",
     "report.library.solvers": "Doctor",
     "verbs.emitting": "compile emit",

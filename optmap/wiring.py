@@ -372,6 +372,13 @@ def _curve() -> Presentation:
     return Presentation(table=curve.curve_table, document=curve.curve_document, plot=curve_plot.plot_curve)
 
 
+@PRESENTATIONS.add("saved-comparison")
+def _saved_comparison() -> Presentation:
+    from optmap.report.answers import compare
+
+    return Presentation(table=compare.saved_table, document=compare.saved_document)
+
+
 @PRESENTATIONS.add("comparison/tiles")
 def _tiles_comparison() -> Presentation:
     from optmap.report.answers import compare

@@ -55,12 +55,13 @@ class TreeError(InputError):
     Args:
         kind: `malformed`, `not kept`, `not done`, `incomplete` or `lost`.
         reason: what is wrong, where, and what to change.
+        where: file and field that the tree stands in.
     """
 
-    def __init__(self, kind: str, reason: str) -> None:
+    def __init__(self, kind: str, reason: str, where: str = "") -> None:
         self.kind = kind
         self.reason = reason
-        super().__init__(f"mapping tree, {kind}: {reason}")
+        super().__init__(f"{where}: " * bool(where) + f"mapping tree, {kind}: {reason}")
 
 
 class UnknownNameError(InputError):

@@ -22,6 +22,14 @@ LONGEST = 80
 """Characters of a value that a message quotes."""
 
 
+def nearest_float(value: float | Fraction) -> float:
+    """The float nearest to a number; infinite where it is too large for any."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
 def whole_number(value: object, what: str, *, least: int = 1) -> int:
     """The whole number that a value is: an `int`, or an integer of NumPy.
 

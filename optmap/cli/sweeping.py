@@ -180,7 +180,7 @@ def _plan_table(plan: Plan) -> str:
     if plan.most_points > plan.points:
         lines.append(f"  refined     up to {several(plan.most_points, 'point')}, as the curves need")
     between = f"{_duration(plan.least_seconds)} to {_duration(plan.most_seconds)}"
-    lines.append(f"  estimate    {_duration(plan.seconds)} on {plan.jobs} processes, {between}")
+    lines.append(f"  estimate    {_duration(plan.seconds)} on {several(plan.jobs, 'process', 'processes')}, {between}")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """Files are read field by field, strictly: a typo never becomes a default.
 
-Unknown keys, missing keys and wrong types are errors that name file and field.
+Unknown keys, missing keys and wrong types are errors that name file and field. Only what other tools write, and the
+documents of `run` and `bench`, of which a few fields are read, may have keys that nobody here knows.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from optmap.base.errors import InputError, OneStatementError, UnknownNameError
+from optmap.base.errors import InputError, OneStatementError, TreeError, UnknownNameError
 from optmap.base.names import choose
+from optmap.base.values import nearest_float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +83,7 @@ class Fields:
         value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f"{self.at(key)} is {describe(value)}; a number is needed")
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
+        return nearest_float(value)
 
     def positive(self, key: str, default: float | None = None) -> float:
         """A field with a positive finite number."""
@@ -114,7 +113,7 @@ class Fields:
 
     def items(self, key: str, *, least: int = 1) -> list[Fields]:
         """A field that is a list of mappings, with at least one unless `least` is 0."""
-        value = self.get(key) if least else self.values.get(key) or []
+        value = self.get(key) if least or self.given(key) else []
         if not isinstance(value, list) or len(value) < least:
             needed = "a list with at least one entry" if least else "a list"
             raise InputError(f"{self.at(key)} is {describe(value)}; {needed} is needed")
@@ -124,6 +123,10 @@ class Fields:
         """A field that is a mapping of whole numbers, 1 or more."""
         inside = self.fields(key)
         return {name: inside.integer(name) for name in inside.values}
+
+    def note(self) -> str:
+        """What a file says of itself in words, `description` and `source`; empty if it says nothing."""
+        return " ".join(self.text(key, "").strip() for key in ("description", "source")).strip()
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A field that is a list of texts.
@@ -171,5 +174,7 @@ def located(error: InputError, where: str) -> InputError:
     """The error with file and field in front, unless it has the file already; kinds that others ask for stay."""
     if str(error).startswith(where.partition(": ")[0]):
         return error
+    if isinstance(error, TreeError):
+        return TreeError(error.kind, error.reason, where)
     kind = next((kind for kind in (UnknownNameError, OneStatementError) if isinstance(error, kind)), InputError)
     return kind(f"{where}: {error}")

@@ -103,6 +103,7 @@ SCHEMAS = {
     "accelerator-solution": "solution",
     "time-bound": "certificate",
     "comparison": "comparison",
+    "accelerator-comparison": "comparison",
     "workload": "saved",
     "machine": "saved",
 }

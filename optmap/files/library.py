@@ -275,8 +275,7 @@ def _machine_path(name: str) -> Path:
 
 
 def _note(path: Path) -> str:
-    fields = Fields.of(load_yaml(path), str(path))
-    return " ".join(fields.text(key, "").strip() for key in ("description", "source")).strip()
+    return Fields.of(load_yaml(path), str(path)).note()
 
 
 def _split_path(text: str) -> tuple[Path | None, str]:

@@ -136,10 +136,11 @@ def machine_from(fields: Fields, default_name: str | None = None) -> Machine:
         InputError: naming file and field of the first thing that is wrong.
     """
     fields.allow("name", "cores", "core", "levels", "memory", "clock", "clock_hz", "description", "source", *TOP_FIELDS)
+    fields.note()
     items = fields.items("levels")
     clock = _clock(fields)
-    outermost, arithmetic = leaves_from(fields, clock) if has_stores(fields) else (None, Arithmetic())
     try:
+        outermost, arithmetic = leaves_from(fields, clock) if has_stores(fields) else (None, Arithmetic())
         levels = tuple(_level(item, clock) if outermost is None else _memory(item, clock) for item in items)
         if fields.has("cores"):
             explicit = outermost is not None or any(item.has("fanout") for item in items)

@@ -85,8 +85,7 @@ def read_network(path: Path) -> Network:
         InputError: naming file and field of the first thing that is wrong.
     """
     layers = tuple(read_workloads(path).values())
-    fields = Fields.of(load_yaml(path), str(path))
-    note = " ".join(fields.text(key, "").strip() for key in ("description", "source")).strip()
+    note = Fields.of(load_yaml(path), str(path)).note()
     try:
         return Network(name=path.stem, layers=layers, note=note)
     except InputError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optmap.base.errors import InputError, TreeError
+from optmap.base.errors import InputError
 from optmap.files.fields import Fields, describe, entries, located
 from optmap.machines.machine import Machine
 from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split
@@ -30,8 +30,6 @@ def read_tree(fields: Fields, workload: Workload, machine: Machine) -> MappingTr
     nodes = _nodes(fields.get("tree"), fields.at("tree"))
     try:
         return MappingTree(workload=workload, machine=machine, nodes=nodes)
-    except TreeError:
-        raise
     except InputError as error:
         raise located(error, fields.where) from error
 

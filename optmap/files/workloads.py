@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from optmap.base.errors import InputError
+from optmap.base.texts import several
 from optmap.files.fields import Fields, describe, located
 from optmap.files.kinds import expected
 from optmap.files.reading import load_yaml
@@ -74,6 +75,7 @@ def workload_entries(path: Path) -> dict[str, Fields]:
     if not top.has("workloads"):
         return {"": top}
     top.allow("workloads", "description", "source")
+    top.note()
     table = top.fields("workloads")
     return {key: Fields.of(value, table.at(key)) for key, value in table.values.items()}
 
@@ -111,6 +113,7 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
         InputError: naming file and field of the first thing that is wrong.
     """
     fields.allow(*WORKLOAD_FIELDS, *BUILDERS)
+    fields.note()
     forms = [key for key in ("expression", "statements", *BUILDERS) if fields.has(key)]
     if len(forms) != 1:
         found = f"{' and '.join(forms)} exclude each other" if forms else "no workload here"
@@ -124,7 +127,8 @@ def workload_from(fields: Fields, default_name: str) -> Workload:
     count = fields.integer("count", 1)
     names = fields.texts("names") if fields.has("names") else ()
     if names and len(names) != count:
-        raise InputError(f"{fields.at('names')}: {len(names)} names of a layer that occurs {count} times; give all")
+        given, occurs = several(len(names), "name"), several(count, "time")
+        raise InputError(f"{fields.at('names')}: {given} of a layer that occurs {occurs}; give all")
     try:
         if forms[0] not in BUILDERS:
             extents = fields.integers("extents")
@@ -151,10 +155,15 @@ def _statement_texts(fields: Fields) -> list[str]:
     found = fields.get("statements")
     if not isinstance(found, list) or not found:
         raise InputError(f"{fields.at('statements')} is {describe(found)}; a list with at least one text is needed")
-    return [
-        item if isinstance(item, str) else Fields.of(item, f"{fields.at('statements')}[{number}]").text("expression")
-        for number, item in enumerate(found)
-    ]
+    where = fields.at("statements")
+    return [item if isinstance(item, str) else _text_of(item, f"{where}[{n}]") for n, item in enumerate(found)]
+
+
+def _text_of(entry: object, where: str) -> str:
+    """The statement of an entry of a document, which says by its expression what it writes and reads."""
+    fields = Fields.of(entry, where)
+    fields.allow("expression", "output", "inputs")
+    return fields.text("expression")
 
 
 def _element_sizes(fields: Fields) -> float | dict[str, float]:

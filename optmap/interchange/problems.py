@@ -23,6 +23,8 @@ def workload_from(problem: Fields) -> Workload:
     shape = problem.fields("shape")
     sizes = problem.fields("instance") if problem.given("instance") else problem
     dims = words_of(shape.get("dimensions"), shape.at("dimensions"))
+    if not dims:
+        raise InputError(f"{shape.at('dimensions')} is empty; name the dims")
     factors = _coefficients(shape, sizes)
     output: list[TensorAccess] = []
     inputs: list[TensorAccess] = []

@@ -201,3 +201,5 @@ class Arithmetic:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "energy_pj", amount(self.energy_pj, "arithmetic: energy_pj"))
+        if self.word_bits is not None:
+            whole_number(self.word_bits, "arithmetic: word_bits")

@@ -9,7 +9,7 @@ from optmap.base.errors import InputError
 from optmap.base.shown import Concise
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.machine import Machine
-from optmap.workloads.workload import Workload
+from optmap.workloads.workload import LARGEST_EXTENT, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +127,9 @@ def _check_entry(entry: LevelMapping, inside: dict[str, int], fabric: Fabric) ->
             raise InputError(f"{where}: {name!r} is no dim; the dims are {list(fabric.dims)}")
     for dim in fabric.dims:
         size, ways, y = entry.tile.get(dim), entry.spatial.get(dim, 1), entry.spatial_y.get(dim, 1)
-        if size is None or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in (size, ways, y)):
-            raise InputError(f"{where}: tile and ways of {dim} must be whole numbers from 1")
+        wrong = (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= LARGEST_EXTENT for n in (size, ways, y))
+        if size is None or any(wrong):
+            raise InputError(f"{where}: tile and ways of {dim} must be whole numbers from 1 to 2^63-1")
         if size % (inside.get(dim, 1) * ways) or ways % y:
             raise InputError(
                 f"{where}: the tile of {dim} is {size}, which is no multiple of {inside.get(dim, 1)} (the tile "

@@ -12,6 +12,7 @@ from typing import Unpack
 
 from optmap.base.clock import stopping
 from optmap.base.errors import InputError
+from optmap.base.texts import several
 from optmap.questions.option import declared, taking, values_of
 from optmap.search.plugins import is_shared
 from optmap.sweeps.answers import PointAnswer
@@ -201,7 +202,7 @@ class _SweepRun:
         self.store.flush()
         self.tally.interrupted = stopping()
         if self._out and not self.tally.interrupted:
-            raise EngineError(f"{len(self._out)} points got no answer; run the same sweep again for them")
+            raise EngineError(f"{several(len(self._out), 'point')} got no answer; run the same sweep again")
 
     def _tasks(self, wanted: Iterator[GridPoint]) -> Iterator[PointTask]:
         """Tasks for the points that need work; made only when the engine asks for one."""

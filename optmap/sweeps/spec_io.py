@@ -87,8 +87,9 @@ def spec_from(document: object, *, where: str = "sweep", folder: Path | None = N
     axis = _axis(top.fields("capacities")) if top.has("capacities") else None
     options = _options(top.fields("options")) if top.has("options") else Options()
     refine = _refine(top.fields("refine")) if top.has("refine") else None
-    machines = _machines(top, folder)
+    top.note()
     try:
+        machines = _machines(top, folder)
         return SweepSpec(
             workloads=_workloads(top, folder),
             machines=machines,

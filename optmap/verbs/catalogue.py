@@ -140,8 +140,9 @@ def load(path: str | Path) -> Any:
         path: a JSON file that `.save` or the command line wrote, or a YAML file.
 
     Returns:
-        A `SavedSolution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Comparison`,
-        a `Workload` or a `Machine`, as the file says; `evaluate` and `check` count it again.
+        A `SavedSolution` (printable, with `.mapping` and `.loop_nest()`), a `Certificate`, a `Comparison` (of methods
+        on an accelerator a `SavedComparison`), a `Workload` or a `Machine`, as the file says; `evaluate` and `check`
+        count solutions again.
 
     Raises:
         InputError: if the file is none of these, or cannot be read.

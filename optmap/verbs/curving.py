@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.clock import SEARCHED, Clock, limited
 from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.texts import several
 from optmap.base.values import quoted
 from optmap.files.inputs import MemoryInput, WorkloadInput, capacities_of, workload_of
 from optmap.questions.option import Here, Opt, declared, taking, values_of
@@ -92,7 +93,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
     )
     found = tracer.trace(least, most)
     if not found:
-        raise InfeasibleError(f"{problem.title}: nothing fits into {most:,} words")
+        raise InfeasibleError(f"{problem.title}: nothing fits into {several(most, 'word')}")
     (floor,) = bounds(problem, most, ("compulsory",))
     words = floor.total_words if objective == "traffic" else floor.loads_words
     knee = tracer.knee(found, int(NEAR * words))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.errors import InputError
+from optmap.base.texts import several
 from optmap.base.values import TimeInput, file_path
 from optmap.files.inputs import ExtentsInput, MachineInput, WorkloadInput, machine_of, needed_machine, workload_of
 from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
@@ -207,7 +208,8 @@ def emit(
     code = emit_code(problem, found, target, chosen)
     if threads is not None and threads != code.threads:
         raise InputError(
-            f"the mapping is split among {code.threads} threads, not {threads}; leave threads out, or solve for as many"
+            f"the mapping is split among {several(code.threads, 'thread')}, not {threads}; "
+            "leave threads out, or solve for as many"
         )
     return code
 

@@ -53,7 +53,7 @@ def test_a_proved_mapping_is_solved_saved_evaluated_and_checked(optmap, solution
     assert evaluated["disagreements"] == []
     assert evaluated["levels"] == document["levels"]
     text = optmap("evaluate", str(solution), "--counting", "timeloop").out
-    assert "every claim of the file holds" in text
+    assert "every count of the file holds" in text
     assert "(Spatial-X)" in text
     checked = optmap("check", str(solution))
     assert checked.code == 0

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from strategies import chains
 
+import optmap as package
 from optmap.base.errors import InputError
 from optmap.base.texts import number
 from optmap.files.fields import Fields
@@ -198,3 +202,24 @@ def test_doctor_marks_a_wrong_sample() -> None:
     document = doctor_document([wrong])
     (entry,) = json.loads(json.dumps(document))["solvers"]
     assert entry["sample"] == {"program": "minimise x", "expected": 1.0, "value": 2.0, "passed": False}
+
+
+@pytest.mark.parametrize("name", ["mopt", "cores", "timed", "allocation"])
+def test_a_recount_writes_numbers_as_the_answer_does(name: str) -> None:
+    """What is a whole number in a solution is one in its recount, too."""
+    file = Path(__file__).parents[1] / "data" / "documents" / f"{name}.json"
+    said = json.loads(file.read_text(encoding="utf-8"))
+    counted = json.loads(json.dumps(package.evaluate(file).to_dict()))
+    assert {"cost", "exact", "levels", "boundaries"} <= set(said) & set(counted)
+    assert list(other_types(said, counted)) == []
+
+
+def other_types(one: Any, other: Any, where: str = "") -> Iterator[str]:
+    if type(one) is not type(other):
+        yield f"{where}: {one!r} {other!r}"
+    elif isinstance(one, dict):
+        for key in one.keys() & other.keys():
+            yield from other_types(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list):
+        for number, (mine, own) in enumerate(zip(one, other, strict=False)):  # notes differ
+            yield from other_types(mine, own, f"{where}[{number}]")

@@ -50,7 +50,7 @@ def test_a_mapping_of_ones_own(optmap, host: str, tmp_path: Path) -> None:
     assert "k_1 += 7" in run.out
     assert "does not say its machine" in optmap(*arguments, cwd=tmp_path, code=2).err
     two = optmap(*arguments, "--machine", host, "--threads", "2", cwd=tmp_path, code=2)
-    assert "split among 1 threads, not 2" in two.err
+    assert "split among 1 thread, not 2" in two.err
     levels[3]["spatial"] = {"k": 2}
     levels[2]["tile"]["k"] = 10
     (tmp_path / "mapping.json").write_text(json.dumps({"levels": levels}))
@@ -131,7 +131,7 @@ def test_a_mapping_tree_stands_for_its_code(optmap, tmp_path: Path) -> None:
         (("pair.json", "--semantics", "accumulate"), "leave out --semantics"),
         (("pair.json", "--threads", "2"), "with 2 threads"),
         (("pair.json", "--machine", "balanced"), "keep at Fast, which is no level"),
-        ((*PAIR, "--mapping", "pair.json", "--threads", "2"), "split among 1 threads, not 2"),
+        ((*PAIR, "--mapping", "pair.json", "--threads", "2"), "split among 1 thread, not 2"),
         ((*PAIR, "--mapping", "pair.json", "--layout", "nchw"), "are of code for one statement"),
         (("C[m,n] = A[m,k]*B[k,n]", "--extents", "m=9,n=9,k=9", "--mapping", "pair.json"), "compute S, which is no"),
     ],

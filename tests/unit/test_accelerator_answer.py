@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -211,6 +212,30 @@ def test_methods_are_compared_side_by_side() -> None:
 
 
 @pytest.mark.usefixtures("sampling")
+def test_a_comparison_of_methods_is_read_back(tmp_path: Path) -> None:
+    added = convolution().with_semantics("accumulate")
+    found = optmap.compare(added, machine=grid_machine(), methods=["sampled", "mopt"], objective="energy")
+    document = found.to_dict()
+    assert document["notes"] == list(found.notes) != []
+    again = optmap.load(found.save(tmp_path / "compared.json"))
+    assert again.to_dict() == json.loads(json.dumps(document))
+    assert str(again) == str(found)
+    with pytest.raises(InputError, match=r"compared.json is a saved comparison, and a solution is needed"):
+        optmap.evaluate(tmp_path / "compared.json")
+    document["rows"][0]["broken"] = ["too large"]
+    assert "does not fit" in str(optmap.load(written(tmp_path, document)))
+    del document["rows"][0]["cycles"]
+    with pytest.raises(InputError, match=r"other.json: rows\[0\]: cycles is missing"):
+        optmap.load(written(tmp_path, document))
+
+
+def written(folder: Path, document: dict[str, object]) -> Path:
+    file = folder / "other.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+@pytest.mark.usefixtures("sampling")
 def test_the_table_says_what_is_held_read_and_proved() -> None:
     found = answer()
     text = str(found)
@@ -252,10 +277,21 @@ def test_a_saved_answer_is_read_and_recounted_in_both_countings(tmp_path: Path) 
     other = optmap.evaluate(file, counting="timeloop")
     assert other.count == count_nest(found.nest, found.fabric, NEST_TIMELOOP)
     assert other.disagreements == []
-    assert "every claim of the file holds" in str(other)
+    assert "every count of the file holds" in str(other)
     assert {"levels", "energy", "cycles", "edp", "cost"} <= set(again.to_dict())
     with pytest.raises(InputError, match="no simulation"):
         optmap.evaluate(file, simulate=True)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_of_a_file_without_counts_none_is_said_to_hold(tmp_path: Path) -> None:
+    document = answer(objective="energy").to_dict()
+    bare = {key: document[key] for key in ("schema", "workload", "machine", "mapping", "bound")}
+    text = str(optmap.evaluate(written(tmp_path, bare)))
+    assert "the file says no counts to compare" in text
+    assert "holds" not in text
+    wrong = {**bare, "operations": document["operations"] + 1}
+    assert "\n1 claim of the file does not hold" in str(optmap.evaluate(written(tmp_path, wrong)))
 
 
 @pytest.mark.usefixtures("sampling")

@@ -135,11 +135,12 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     file.write_text("{}")
     with pytest.raises(InputError, match="bayes-observations"):
         load_observations(file)
-    wrong = (("[[0.5, 0.5]]", "[1]"), ("[[2]]", "[1]"), ("[[0.5]]", "[1, 2]"), ("3", "[1]"), ("[]", "[]"))
+    wrong = [("[[0.5, 0.5]]", "[1]"), ("[[2]]", "[1]"), ("[[0.5]]", "[1, 2]"), ("3", "[1]"), ("[]", "[]")]
+    wrong += [("[[0.5]]", f"[1{'0' * 400}]"), ("[[0.5]]", '[1], "valeus": [2]')]
     for points, values in wrong:
         text = f'"axes": ["a"], "points": {points}, "values": {values}'
         file.write_text('{"schema": "optmap.bayes-observations/1", ' + text + "}")
-        with pytest.raises(InputError, match="points"):
+        with pytest.raises(InputError, match=r"seen.json: (points|unknown key 'valeus')"):
             load_observations(file)
 
 

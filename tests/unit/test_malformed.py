@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
+import optmap
 from optmap.cli import main
 from optmap.cli.app import app
 
@@ -58,6 +59,8 @@ WORKLOADS: dict[str, tuple[str | bytes, str]] = {
     "a size that is text": (CONV.replace("k: 8", "k: a") + "}\n", "k"),
     "no builder": ("conv2d: 7\n", "conv2d"),
     "no workloads": ("workloads: []\n", "workloads"),
+    "a description that is a list": (WORKLOAD + "description: [a]\n", "description is a list"),
+    "a source that is a number": (f"source: 5\nworkloads:\n  a: {{{CONV}}}}}\n", "source is 5"),
 }
 
 
@@ -91,6 +94,11 @@ MACHINES = {
     "no name": (MACHINE.replace("name: L1", 'name: ""'), "name of a level"),
     "a name of two lines": (MACHINE.replace("name: L1", 'name: "a\\nb"'), r"a\nb"),
     "memory like a level": (MACHINE + "memory: L1\n", "repeat"),
+    "an empty description": (MACHINE + "description:\n", "description is empty"),
+    "parts that are a zero": (MACHINE.replace("bandwidth: 4w", "partitions: 0"), "partitions is 0"),
+    "parts that are false": (MACHINE.replace("bandwidth: 4w", "partitions: false"), "partitions is False"),
+    "10^30 children": (MACHINE + f"outermost: {{fanout: 1{'0' * 30}}}\n", "fanout"),
+    "10^30 bits": (MACHINE + f"arithmetic: {{word_bits: 1{'0' * 30}}}\n", "word_bits"),
     "bandwidth 10^-320": (MACHINE.replace("bandwidth: 4w", "bandwidth: 1e-320"), "bandwidth"),
 }
 
@@ -152,6 +160,8 @@ SWEEPS = {
     "an unknown key": (SWEEP + "nosuch: 1\n", "nosuch"),
     "an unknown layer": (SWEEP.replace("R9", "R99"), "R99"),
     "an unknown machine": (SWEEP.replace("balanced", "balancd"), "balanced"),
+    "a description that is a list": (SWEEP + "description: [a]\n", "description is a list"),
+    "numbers of no level": (SWEEP + "machine_numbers: {L9.capacity: 1KiB}\n", "L9.capacity"),
     "no methods": (SWEEP.replace("[bound]", "[]"), "methods"),
     "half a core": (SWEEP + "options: {cores: 1.5}\n", "cores is 1.5"),
     "capacities without unit": (SWEEP + "capacities: 64\n", "capacities"),
@@ -167,6 +177,7 @@ def test_sweep_files(tmp_path: Path, name: str) -> None:
     code, message = run("sweep", file, "-o", tmp_path / "out")
     assert code == 2
     assert word in message
+    assert "x.yaml" in message
 
 
 @pytest.fixture(scope="module")
@@ -258,3 +269,68 @@ def test_the_name_of_a_file_may_be_no_text(tmp_path: Path, monkeypatch: pytest.M
     assert main() == 2
     assert json.loads(raw[0].getvalue())["error"]["exit"] == 2
     assert rb"\udcff" in raw[1].getvalue()
+
+
+HUGE = 10**400
+
+
+def saved_file(folder: Path, answer: Any, *path: str | int, value: Any) -> Path:
+    """The document of an answer with another value at one place."""
+    document = json.loads(json.dumps(answer.to_dict()))
+    inside = document
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = value
+    file = folder / "saved.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def test_numbers_beyond_floats_are_no_numbers_of_an_answer(tmp_path: Path) -> None:
+    product, extents = MATMUL[0], {"i": 8, "j": 8, "k": 8}
+    found = optmap.solve(product, extents=extents, machine="eyeriss_like", method="random", evaluations=5)
+    for path, word in (
+        (("cost", "value"), "cost.value says"),
+        (("utilisation",), "utilisation says"),
+        (("levels", 0, "accesses", "A", "multicast"), "levels[0].accesses.A.multicast says"),
+    ):
+        file = saved_file(tmp_path, found, *path, value=HUGE)
+        code, message = run("evaluate", file)
+        assert code == 5
+        assert word in message
+        assert run("show", file)[0] == 0
+    file = saved_file(tmp_path, found, "mapping", "levels", -1, "tile", "i", value=HUGE)
+    code, message = run("evaluate", file)
+    assert code == 2
+    assert "saved.json: mapping: level DRAM: tile and ways of i must be whole numbers from 1 to 2^63-1" in message
+    compared = optmap.compare(product, extents=extents, memory="64w", methods="tiling-lp")
+    file = saved_file(tmp_path, compared, "rows", 0, "loads_words", value=HUGE)
+    assert run("show", file)[0] == run("show", file, "--json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "word"),
+    [
+        (("mapping", "tree"), [], "mapping: mapping tree, malformed"),
+        (("mapping", "tree", 0, "keep"), "x", "which is no level"),
+        (("machine",), "nosuch", "machine: unknown machine"),
+    ],
+)
+def test_trees_that_are_refused_name_their_file(tmp_path: Path, path: tuple[Any, ...], value: Any, word: str) -> None:
+    chain, extents = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {"m": 8, "l": 8, "k": 2, "n": 3}
+    code, message = run(
+        "evaluate", saved_file(tmp_path, optmap.solve(chain, extents=extents, memory="40w"), *path, value=value)
+    )
+    assert code == 2
+    assert "saved.json: " in message
+    assert word in message
+
+
+def test_records_with_numbers_beyond_floats_differ(tmp_path: Path) -> None:
+    records = json.loads((Path(__file__).parents[1] / "data" / "timeloop_conformance.json").read_text(encoding="utf-8"))
+    records[0]["mapping"][0]["temporal"][0][1] = HUGE
+    file = tmp_path / "records.json"
+    file.write_text(json.dumps(records[:1]), encoding="utf-8")
+    code, message = run("conformance", file)
+    assert code == 5
+    assert "records.json: " in message

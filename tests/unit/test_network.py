@@ -105,6 +105,7 @@ def test_sums_count_every_occurrence(small: Network) -> None:
     assert dominant(shares, 0.6) == ("net/c", "net/b")
     document = network_document(view, series, 256)
     assert (document["traffic_words"], document["bound_words"]) == (4100, 400 + 1500 + 1600)
+    assert repr(document["operations"]) == "8000"  # whole, as of one layer
     text = network_table(view, series, 512)
     assert "no larger cache can save more than 16.3 %" in text
     assert "2,630" in text

@@ -197,7 +197,7 @@ def resnet_rows() -> list[Any]:
     rows = []
     for number, layer in enumerate(network("resnet18").layers):
         curve = [(c, t * (number + 1), b * (number + 1)) for c, t, b in CURVE]
-        rows += rows_of(layer.title, curve, compulsory=1000 * (number + 1), operations=float(layer.operations))
+        rows += rows_of(layer.title, curve, compulsory=1000 * (number + 1), operations=layer.operations)
     return rows
 
 

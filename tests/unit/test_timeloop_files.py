@@ -320,6 +320,7 @@ def test_rules_of_library_machines_are_broken_alike_when_read_again(machine: str
         ("[[[K]], [[P]]]", "[[[K]], [[Z]]]", "['Z'] is no term"),
         ("[P, stride]", "[P, strides]", "'strides' is no coefficient"),
         ("K: 8,", "", "K is missing"),
+        ("[C, K, R, P, N]", "[]", "dimensions is empty"),
         ("N: 1", "N: 2", "N is in no data space"),
         ("  shape:", "  shape: cnn-layer\n  other:", "write the shape out"),
     ],

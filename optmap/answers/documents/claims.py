@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isclose
 
 from optmap.answers.documents.solution import SavedSolution
+from optmap.base.texts import several
 from optmap.bounds.certificate import digest
 from optmap.checker import RefusedError, check_document
 from optmap.count.results import CostReport
@@ -58,7 +59,7 @@ def _levels(fields: Fields, report: CostReport) -> list[str]:
         return []
     claims = fields.items("levels")
     if len(claims) != len(report.levels):
-        return [f"levels has {len(claims)} rows, the machine has {len(report.levels)}"]
+        return [f"levels has {several(len(claims), 'row')}, the machine has {len(report.levels)}"]
     found = []
     for claim, counted in zip(claims, report.levels, strict=True):
         for key in ("occupancy_words", "traffic_words"):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from optmap.answers.documents.amounts import amount
 from optmap.answers.documents.claims import TOLERANCE, claim_disagreements
 from optmap.answers.documents.nest_parts import nest_counts
-from optmap.answers.documents.solution import Amount, SavedSolution
+from optmap.answers.documents.solution import Amount, BoundaryClaim, SavedSolution
 from optmap.base.errors import InputError
 from optmap.base.shown import PRESENTATIONS, Presentation, Shown
-from optmap.base.texts import number
+from optmap.base.texts import number, several
+from optmap.base.values import nearest_float
 from optmap.count.meshes.count import count_nest
 from optmap.count.meshes.results import SpatialCost
 from optmap.count.policies import level_policy, nest_policy
@@ -255,16 +256,21 @@ def _of_a_nest(evaluation: Evaluation[SpatialCost]) -> list[str]:
     held = [level.keeps for level in mapping_of(solution.nest, solution.fabric).levels]  # where the file leaves it out
     placed = Mapping(levels=tuple(replace(entry, keeps=own) for entry, own in zip(entries, held, strict=True)))
     found += _unmet(solution, placed)
+    for key, own in nest_claims(evaluation).items():
+        found += differences(solution.document[key], own, key)
+    return found
+
+
+def nest_claims(evaluation: Evaluation[SpatialCost]) -> dict[str, object]:
+    """What was counted where there are meshes, by key, of all that the file says a count of."""
+    solution, claimed = evaluation.solution, evaluation.claimed
     unit, merit = solution.cost_unit, solution.merit
     known = {
         **nest_counts(claimed),
         "cost": amount(claimed.merit(merit), unit),
-        "exact": amount(exact.merit(merit), unit),
+        "exact": amount(evaluation.exact_count.merit(merit), unit),
     }
-    for key, own in known.items():
-        if key in solution.document:
-            found += differences(solution.document[key], own, key)
-    return found
+    return {key: own for key, own in known.items() if key in solution.document}
 
 
 def _unmet(solution: SavedSolution, mapping: Mapping) -> list[str]:
@@ -284,21 +290,26 @@ def _boundary_disagreements(evaluation: Evaluation[CostReport]) -> list[str]:
     if claims is None:
         return []
     if len(claims) != len(evaluation.exact_count.boundaries):
-        return [f"boundaries has {len(claims)} rows, counted {len(evaluation.exact_count.boundaries)}"]
+        return [f"boundaries has {several(len(claims), 'row')}, counted {len(evaluation.exact_count.boundaries)}"]
     return [
-        f"boundaries says {claim.loads_words:,} loads and {claim.stores_words:,} stores of {claim.tensor} between "
-        f"{' and '.join(claim.between)}, counted {row.loads_words:,} loads and {row.stores_words:,} stores of "
-        f"{row.tensor} between {' and '.join(row.between)}"
+        f"boundaries says {_moved_text(claim)}, counted {_moved_text(row)}"
         for claim, row in zip(claims, evaluation.exact_count.boundaries, strict=True)
         if (claim.between, claim.tensor, claim.loads_words, claim.stores_words)
         != (row.between, row.tensor, row.loads_words, row.stores_words)
     ]
 
 
+def _moved_text(row: BoundaryTraffic | BoundaryClaim) -> str:
+    return (
+        f"{several(row.loads_words, 'load')} and {several(row.stores_words, 'store')} of {row.tensor} between "
+        f"{' and '.join(row.between)}"
+    )
+
+
 def _walk_disagreements(evaluation: Evaluation[CostReport]) -> list[str]:
     counted = sum(row.loads_words + row.stores_words for row in evaluation.exact_count.boundaries)
     return [
-        f"the literal walk moves {simulated.words:,} words, the closed form counts {counted:,}"
+        f"the literal walk moves {several(simulated.words, 'word')}, the closed form counts {counted:,}"
         for simulated in evaluation.simulations
         if simulated.policy == WALK and simulated.words != counted
     ]
@@ -321,5 +332,5 @@ def differences(claimed: Any, counted: Any, where: str) -> Iterator[str]:
 
 def _same(claimed: Any, counted: Any) -> bool:
     if isinstance(counted, float) and isinstance(claimed, int | float) and not isinstance(claimed, bool):
-        return isclose(claimed, counted, rel_tol=TOLERANCE)
+        return isclose(nearest_float(claimed), counted, rel_tol=TOLERANCE)
     return bool(type(claimed) is type(counted) and claimed == counted)

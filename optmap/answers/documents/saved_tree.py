@@ -7,9 +7,10 @@ from itertools import zip_longest
 from typing import Any, ClassVar
 
 from optmap.answers.documents.rows import boundary_documents, room_documents
+from optmap.base.errors import InputError
 from optmap.base.shown import Shown, ShownMapping
 from optmap.count.trees import TreeCount, count_tree, walk_tree
-from optmap.files.fields import Fields
+from optmap.files.fields import Fields, located
 from optmap.files.inputs import machine_of
 from optmap.files.machines import machine_from
 from optmap.files.trees import read_tree
@@ -141,7 +142,10 @@ def _claims(fields: Fields) -> dict[str, list[Any]]:
 
 def _machine(fields: Fields) -> Machine:
     if isinstance(fields.get("machine"), str):
-        return machine_of(fields.text("machine"), None)
+        try:
+            return machine_of(fields.text("machine"), None)
+        except InputError as error:
+            raise located(error, fields.at("machine")) from error
     return machine_from(fields.fields("machine"), default_name="machine")
 
 
@@ -157,6 +161,9 @@ def evaluate_tree(saved: SavedTree, limit: int, *, walked: bool = False) -> Tree
         TreeError: for a tree that means nothing.
         LimitError: if the limit is reached.
     """
-    count = count_tree(saved.tree, rule=saved.capacity, limit=limit)
-    walk = walk_tree(saved.tree, rule=saved.capacity, limit=limit) if walked and not count.walked else None
+    try:
+        count = count_tree(saved.tree, rule=saved.capacity, limit=limit)
+        walk = walk_tree(saved.tree, rule=saved.capacity, limit=limit) if walked and not count.walked else None
+    except InputError as error:
+        raise located(error, saved.source) from error
     return TreeEvaluation(saved=saved, count=count, walk=walk)

@@ -62,34 +62,18 @@ PARTS: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {
 TIMES: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {SpatialCost.kind: nest_times}
 """Per kind of count what is other the next time, beside the seconds of the answer."""
 REQUIRED = ("schema", "workload", "machine", "mapping")
-OPTIONAL = (
-    "word_bits",
-    "method",
-    "objective",
-    "tiles",
-    "capacity_rule",
-    "status",
-    "boundaries",
-    "levels",
-    "bottleneck",
-    "cost",
-    "exact",
-    "relaxation",
-    "integer_bound",
-    "integer_gap",
-    "seconds",
-    "seed",
-    "versions",
-    "notes",
-    "held",
-    "prediction",
-    "constraints",
-    "bound",
-    "gap",
-    "certificates",
-    "proof",
-    "digest",
+SAID = (
+    *("method", "objective", "tiles", "status", "boundaries", "levels", "bottleneck", "cost", "exact", "relaxation"),
+    *("integer_gap", "seconds", "seed", "versions", "notes", "constraints", "bound", "gap", "proof", "digest"),
 )
+"""Keys that any document of `solve` may have."""
+OF_TILES = ("word_bits", "capacity_rule", "integer_bound", "held", "prediction", "certificates")
+"""Those where a mapping is counted level by level."""
+OF_NESTS = (
+    *("counting", "operations", "arithmetic", "compute_cycles", "utilisation", "energy", "cycles", "edp", "search"),
+    *("floor", "broken"),
+)
+"""Those where there are meshes and prices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +201,7 @@ def solution_from(fields: Fields) -> SavedSolution:
             f"{fields.at('mapping')} is a mapping tree; evaluate, check, show and emit take it, this needs tiles per "
             "level"
         )
-    fields.allow(*REQUIRED, *OPTIONAL)
+    fields.allow(*REQUIRED, *SAID, *OF_TILES)
     _check_schema(fields)
     workload, machine = _problem(fields)
     if machine.meshed:
@@ -248,9 +232,9 @@ def solution_from(fields: Fields) -> SavedSolution:
 
 def _nest_from(fields: Fields) -> SavedSolution:
     """A solution where there are meshes and prices."""
-    missing = [key for key in REQUIRED if key not in fields.values]
-    if missing:
-        raise InputError(f"{fields.where}: {missing[0]} is missing")
+    fields.allow(*REQUIRED, *SAID, *OF_NESTS)
+    for key in REQUIRED:
+        fields.get(key)
     workload, machine = _problem(fields)
     try:
         fabric = fabric_of(workload, machine)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from optmap.base.clock import Clock
 from optmap.base.shown import Concise, Shown
+from optmap.base.texts import several
 from optmap.bounds.result import LowerBound
 from optmap.search.result import Answer
 from optmap.workloads.workload import Workload
@@ -143,7 +144,7 @@ class Tracer:
             answer = self.ask(middle)
             if answer is None:
                 continue
-            self.tell(f"{middle:,} words")
+            self.tell(several(middle, "word"))
             yield answer
             waiting += [(low, place, answer), (answer, middle, high)]
 

@@ -85,7 +85,7 @@ class Panel:
     """Bits of one word, the unit of all words here."""
     count: int
     """How often the workload occurs in its network; the numbers are those of one occurrence."""
-    operations: float
+    operations: int
     """Multiply-accumulates of one occurrence."""
     compulsory_words: int
     """Loads and stores that no memory can save."""
@@ -179,7 +179,7 @@ def _panel(records: Sequence[Record], named: Sequence[str]) -> Panel:
         semantics=first["semantics"],
         word_bits=int(first["word_bits"]),
         count=int(first["count"]),
-        operations=float(first["operations"]),
+        operations=int(first["operations"]),
         compulsory_words=int(first["compulsory_words"]),
         bounds=tuple(sorted(bounds.items())),
         series=_series([record for record in records if record["traffic_words"] is not None], named),

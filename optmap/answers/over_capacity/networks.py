@@ -48,7 +48,7 @@ class LayerShare:
 
     workload: str
     count: int
-    operations: float
+    operations: int
     compulsory_words: int
     traffic_words: int
     bound_words: int
@@ -82,7 +82,7 @@ def network_views(panels: Sequence[Panel], network: Network) -> tuple[NetworkVie
     places: dict[tuple[str, str, str], dict[str, Panel]] = {}
     for panel in panels:
         if panel.workload in wanted:
-            _check_same(panel, float(wanted[panel.workload].operations), network)
+            _check_same(panel, wanted[panel.workload].operations, network)
             places.setdefault((panel.machine, panel.level, panel.semantics), {})[panel.workload] = panel
     if not places:
         raise InputError(
@@ -100,10 +100,10 @@ def network_views(panels: Sequence[Panel], network: Network) -> tuple[NetworkVie
     return tuple(views)
 
 
-def _check_same(panel: Panel, operations: float, network: Network) -> None:
+def _check_same(panel: Panel, operations: int, network: Network) -> None:
     if panel.operations != operations:
         raise InputError(
-            f"{panel.workload} has {panel.operations:,.0f} operations in the sweep and {operations:,.0f} in network "
+            f"{panel.workload} has {panel.operations:,} operations in the sweep and {operations:,} in network "
             f"{network.name}: these are different layers; sweep the layers of the network"
         )
 

@@ -14,6 +14,7 @@ from optmap.answers.proofs.boundaries import BoundReport
 from optmap.answers.proofs.time_floor import TimeFloor, time_floor
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import ContradictionError, LimitError, OptmapError
+from optmap.base.texts import several
 from optmap.bounds.best import best, met
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_dims
@@ -204,7 +205,7 @@ def _check_moved(result: TileAnswer, between: tuple[str, str], *, moved: int, le
     """
     if least > moved:
         raise ContradictionError(
-            f"{result.workload.title} on {result.machine.name}: the mapping moves {moved:,} words between "
+            f"{result.workload.title} on {result.machine.name}: the mapping moves {several(moved, 'word')} between "
             f"{' and '.join(between)}, fewer than the bound of {least:,} allows: one of the two is wrong; "
             "please report workload and machine"
         )

@@ -13,6 +13,7 @@ from optmap.base.clock import current
 from optmap.base.errors import ContradictionError
 from optmap.base.shown import PRESENTATIONS, Concise, Presentation, Shown
 from optmap.base.texts import several
+from optmap.base.values import nearest_float
 from optmap.bounds.hierarchy import fast_side_words
 from optmap.bounds.methods import bounds
 from optmap.count.meshes.results import SpatialCost
@@ -115,7 +116,7 @@ class ComparisonRow(Concise):
         """What the method minimises over the bound on the same words, minus one; None where nothing has to move."""
         found = self.found[method]
         bound = self.bound_on(found.counted)
-        return float(Fraction(found.words, bound) - 1) if bound else None
+        return nearest_float(Fraction(found.words, bound) - 1) if bound else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

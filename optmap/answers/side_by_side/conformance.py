@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from optmap.base.shown import Shown
+from optmap.base.values import nearest_float
 from optmap.count.meshes.count import count_nest
 from optmap.count.meshes.policy import NestPolicy
 from optmap.count.meshes.results import MemoryCost, SpatialCost
@@ -165,14 +166,14 @@ class _Place:
         if -within <= found - expected <= within:
             return None
         exact = Fraction(found)
-        text = f"{exact.numerator:,}" if exact.denominator == 1 else f"{float(exact):,}"
+        text = f"{exact.numerator:,}" if exact.denominator == 1 else f"{nearest_float(exact):,}"
         return self.differs(count, text, f"{expected:,}")
 
     def amount(self, count: str, found: Fraction, expected: Fraction) -> Mismatch | None:
         """Compare an energy, or cycles that are not rounded."""
         if abs(found - expected) <= TOLERANCE * expected:
             return None
-        return self.differs(count, repr(float(found)), repr(float(expected)))
+        return self.differs(count, repr(nearest_float(found)), repr(nearest_float(expected)))
 
     def differs(self, count: str, found: str, expected: str) -> Mismatch:
         """The mismatch of two texts."""

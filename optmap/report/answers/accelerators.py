@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from optmap.base.texts import number, percent
+from optmap.base.values import nearest_float
 from optmap.count.meshes.results import SpatialCost
 from optmap.machines.machine import Machine
 from optmap.report.answers.spatial_nest import nest_text
@@ -223,4 +224,4 @@ def _claim(solution: SavedSolution, name: str) -> str:
     found = solution.document.get(name)
     if not isinstance(found, dict) or not isinstance(found.get("value"), int | float):
         return ""
-    return f"{float(found['value']):.9g} {found.get('unit', '')}"
+    return f"{nearest_float(found['value']):.9g} {found.get('unit', '')}"

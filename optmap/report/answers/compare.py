@@ -1,28 +1,94 @@
-"""Comparisons, by boundary and by method: tables, JSON, and the reader of those by boundary."""
+"""Comparisons, by boundary and by method: tables, JSON, and the readers of both."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
+from typing import ClassVar
 
-from optmap.answers.documents.amounts import amount
+from optmap.answers.documents.amounts import amount, finite
 from optmap.answers.documents.solution import solution_document
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow, MethodWords
 from optmap.base.errors import InputError
-from optmap.base.texts import number
+from optmap.base.shown import Shown
+from optmap.base.texts import number, several
 from optmap.files.fields import Fields
 from optmap.files.inputs import products_of
 from optmap.files.machines import machine_document, machine_from
 from optmap.files.workloads import read_workload, workload_document
+from optmap.machines.machine import Machine
 from optmap.report.answers.accelerators import accelerator_line, merit_text
 from optmap.report.tables import grid, pairs, workload_lines
-from optmap.search.result import NestAnswer
+from optmap.workloads.workload import Workload
 
 SCHEMA = "optmap.comparison/1"
 """Name and version of the document by boundary."""
+ROW = (
+    *("between", "memory_words", "compulsory_loads_words", "compulsory_stores_words", "bound_loads_words"),
+    *("bound_stores_words", "counted", "compulsory_words", "bound_words", "method", "objective", "loads_words"),
+    *("stores_words", "found_words", "gap", "time_s"),
+)
+"""Keys of a row by boundary."""
 METHODS_SCHEMA = "optmap.accelerator-comparison/1"
 """Of the document by method."""
-COPIED = ("status", "energy", "cycles", "edp", "cost", "exact", "search", "gap", "mapping", "notes", "seconds")
-"""Keys of a row by method that are those of the document of `solve`."""
+COPIED = (
+    "status",
+    "energy",
+    "cycles",
+    "edp",
+    "cost",
+    "exact",
+    "search",
+    "gap",
+    "mapping",
+    "notes",
+    "broken",
+    "seconds",
+)
+"""Keys of a row by method that are those of the document of `solve`, as far as that has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedComparison(Shown):
+    """A comparison by method, as its document says it: nothing in it is counted again."""
+
+    shown_as: ClassVar[str] = "saved-comparison"
+
+    workload: Workload
+    machine: Machine
+    objective: str
+    """What every method minimised."""
+    counting: str
+    """Name of the policy that counted."""
+    bound: float | None
+    """What no schedule goes below, in `unit`."""
+    unit: str
+    """Of the bound."""
+    rows: tuple[MethodRow, ...]
+    left_out: dict[str, str]
+    """Methods without a mapping, each with the reason."""
+    notes: tuple[str, ...]
+    document: dict[str, object]
+    """The whole document as read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodRow:
+    """What a document says of the mapping of one method."""
+
+    method: str
+    energy_pj: float
+    cycles: int
+    edp: float
+    """In pJ*cycles."""
+    over_best: float | None
+    """The objective over that of the best, minus one."""
+    gap: float | None
+    """The objective over the bound, minus one."""
+    status: str
+    evaluations: int
+    """Mappings that were judged."""
+    seconds: float
 
 
 def comparison_document(comparison: Comparison) -> dict[str, object]:
@@ -62,7 +128,7 @@ def _row_documents(row: ComparisonRow) -> list[dict[str, object]]:
             "loads_words": found.loads_words,
             "stores_words": found.stores_words,
             "found_words": found.words,
-            "gap": row.gap(name),
+            "gap": finite(row.gap(name)),
             "time_s": found.seconds,
         }
         for name, found in row.found.items()
@@ -88,7 +154,7 @@ def methods_document(comparison: Comparison) -> dict[str, object]:
     rows = []
     for name, result in comparison.results.items():
         document = solution_document(result)
-        copied = {key: document[key] for key in COPIED}
+        copied = {key: document[key] for key in COPIED if key in document}
         rows.append({"method": name, **copied, "over_best": comparison.over_best(name)})
     return {
         "schema": METHODS_SCHEMA,
@@ -101,6 +167,7 @@ def methods_document(comparison: Comparison) -> dict[str, object]:
         "bound": None if bound is None else amount(bound.value, bound.unit),
         "rows": rows,
         "left_out": dict(comparison.left_out),
+        "notes": list(comparison.notes),
     }
 
 
@@ -110,6 +177,7 @@ def read_comparison(fields: Fields) -> Comparison:
     Raises:
         InputError: naming file and field.
     """
+    fields.allow("schema", "workload", "machine", "capacity_unit", "gap_of", "methods", "rows", "left_out", "notes")
     machine = None if fields.get("machine") is None else machine_from(fields.fields("machine"))
     entries = groupby(fields.items("rows"), key=lambda row: (row.texts("between"), row.integer("memory_words")))
     left_out = fields.fields("left_out")
@@ -126,11 +194,15 @@ def read_comparison(fields: Fields) -> Comparison:
 
 def _read_row(entries: list[Fields]) -> ComparisonRow:
     """One row from its entries, one per method."""
+    for entry in entries:
+        entry.allow(*ROW)
     first = entries[0]
     between = first.texts("between")
     stores = first.integer("compulsory_stores_words", first.integer("bound_stores_words", least=0), least=0)
     if len(between) != 2:
-        raise InputError(f"{first.at('between')} has {len(between)} names; the inner and the outer memory are needed")
+        raise InputError(
+            f"{first.at('between')} has {several(len(between), 'name')}; the inner and the outer memory are needed"
+        )
     return ComparisonRow(
         between=(between[0], between[1]),
         memory_words=first.integer("memory_words"),
@@ -150,6 +222,49 @@ def _read_row(entries: list[Fields]) -> ComparisonRow:
             for entry in entries
             if entry.get("method") is not None
         },
+    )
+
+
+def read_methods(fields: Fields) -> SavedComparison:
+    """The comparison of a document by method, as it was written.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    fields.allow(
+        *("schema", "workload", "machine", "objective", "counting", "methods", "best", "bound", "rows", "left_out"),
+        "notes",
+    )
+    bound = fields.fields("bound") if fields.given("bound") else None
+    left_out = fields.fields("left_out")
+    return SavedComparison(
+        workload=products_of([read_workload(fields.fields("workload"))])[0],
+        machine=machine_from(fields.fields("machine")),
+        objective=fields.text("objective"),
+        counting=fields.text("counting"),
+        bound=None if bound is None else bound.number("value"),
+        unit="" if bound is None else bound.text("unit"),
+        rows=tuple(_method_row(row) for row in fields.items("rows", least=0)),
+        left_out={name: left_out.text(name) for name in left_out.values},
+        notes=fields.texts("notes") if fields.given("notes") else (),
+        document=dict(fields.values),
+    )
+
+
+def _method_row(row: Fields) -> MethodRow:
+    row.allow("method", *COPIED, "over_best")
+    status = row.fields("status")
+    said = "optimal" if status.flag("proved", False) else status.text("stop").replace("_", " ")
+    return MethodRow(
+        method=row.text("method"),
+        energy_pj=row.fields("energy").number("value"),
+        cycles=row.fields("cycles").integer("value", least=0),
+        edp=row.fields("edp").number("value"),
+        over_best=row.number("over_best") if row.given("over_best") else None,
+        gap=row.number("gap") if row.given("gap") else None,
+        status="does not fit" if row.given("broken") else said,
+        evaluations=row.fields("search").integer("evaluations", least=0),
+        seconds=row.number("seconds"),
     )
 
 
@@ -186,7 +301,7 @@ def comparison_table(comparison: Comparison) -> str:
     )
 
 
-def _parts(comparison: Comparison, *parts: str) -> str:
+def _parts(comparison: Comparison | SavedComparison, *parts: str) -> str:
     """A table with what is left out and what a reader should know beneath."""
     left_out = "\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items())
     notes = "\n".join(f"note: {note}" for note in comparison.notes)
@@ -199,34 +314,36 @@ def methods_table(comparison: Comparison) -> str:
     Raises:
         TypeError: if each minimises its own.
     """
-    asked, bound = comparison.question, comparison.bound
+    return saved_table(read_methods(Fields.of(methods_document(comparison), "comparison")))
+
+
+def saved_document(saved: SavedComparison) -> dict[str, object]:
+    """A comparison by method as it was read."""
+    return saved.document
+
+
+def saved_table(saved: SavedComparison) -> str:
+    """One line per method, as the document says it."""
     head = [
-        *workload_lines(comparison.workload),
-        ("machine", accelerator_line(asked.machine)),
-        ("objective", f"{asked.objective.name}, counting {asked.counting}"),
+        *workload_lines(saved.workload),
+        ("machine", accelerator_line(saved.machine)),
+        ("objective", f"{saved.objective}, counting {saved.counting}"),
     ]
-    if bound is not None:
-        head.append(("floor", f"{merit_text(bound.value)} {bound.unit}, of every schedule"))
-    rows = [_method_line(name, result, comparison.over_best(name)) for name, result in comparison.results.items()]
+    if saved.bound is not None:
+        head.append(("floor", f"{merit_text(saved.bound)} {saved.unit}, of every schedule"))
     header = ("method", "energy (pJ)", "cycles", "EDP", "over best", "over floor", "status", "evaluations", "seconds")
-    return _parts(comparison, pairs(head), grid(header, "<>>>>><>>", rows))
+    return _parts(saved, pairs(head), grid(header, "<>>>>><>>", map(_method_line, saved.rows)))
 
 
-def _method_line(name: str, result: NestAnswer, over: float | None) -> tuple[str, ...]:
+def _method_line(row: MethodRow) -> tuple[str, ...]:
     return (
-        name,
-        number(float(result.count.energy_pj)),
-        f"{result.count.cycles:,}",
-        f"{float(result.count.edp):.6g}",
-        "-" if over is None else f"{1 + over:.4f}x",
-        "-" if result.gap is None else f"{100 * float(result.gap):.1f} %",
-        _status(result),
-        f"{result.found.evaluations:,}",
-        f"{result.seconds:.2f}",
+        row.method,
+        number(row.energy_pj),
+        f"{row.cycles:,}",
+        f"{row.edp:.6g}",
+        "-" if row.over_best is None else f"{1 + row.over_best:.4f}x",
+        "-" if row.gap is None else f"{100 * row.gap:.1f} %",
+        row.status,
+        f"{row.evaluations:,}",
+        f"{row.seconds:.2f}",
     )
-
-
-def _status(result: NestAnswer) -> str:
-    if not result.fits:
-        return "does not fit"
-    return "optimal" if result.proved else result.stop.value.replace("_", " ")

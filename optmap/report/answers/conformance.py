@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from optmap.answers.side_by_side.conformance import Conformance
+from optmap.base.texts import several
 from optmap.questions.policy import Footprint
 
 SCHEMA = "optmap.conformance/1"
@@ -40,7 +41,9 @@ def conformance_table(found: Conformance) -> str:
     lines = [str(mismatch) for mismatch in found.mismatches]
     records = len({mismatch.record for mismatch in found.mismatches})
     verdict = "all agree" if found.agree else f"{len(found.mismatches):,} differ, in {_many(records)}"
-    lines.append(f"{_many(found.records)}, counting {found.counting}: {found.compared:,} numbers compared, {verdict}")
+    lines.append(
+        f"{_many(found.records)}, counting {found.counting}: {several(found.compared, 'number')} compared, {verdict}"
+    )
     if found.foreign:
         told = FOREIGN.format(home=found.home.description, counting=found.counting, counted=found.counting.description)
         lines.append(f"note: {told}")

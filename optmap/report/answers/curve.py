@@ -6,7 +6,7 @@ from typing import Any
 
 from optmap.answers.documents.solution import solution_document
 from optmap.answers.over_capacity.capacity_curve import CapacityCurve, CurvePoint
-from optmap.base.texts import number
+from optmap.base.texts import number, several
 from optmap.files.workloads import workload_document
 from optmap.report.tables import grid, pairs, workload_lines
 
@@ -30,15 +30,16 @@ def _row(point: CurvePoint, *, apart: bool) -> list[str]:
 
 def _bends(curve: CapacityCurve) -> list[str]:
     within = f"within {number(curve.within)} %" if curve.within else "every step"
+    least = several(curve.compulsory_words, "word moves", "words move")
     lines = [
-        f"words of neighbours: {within}; at any capacity at least {curve.compulsory_words:,} words move",
+        f"words of neighbours: {within}; at any capacity at least {least}",
         "the floor of a line is that of a memory of its room: no schedule moves fewer words in it",
     ]
     if curve.knee is not None:
-        knee = f"{curve.knee.room_words:,} words, where {curve.knee.words:,} move"
+        knee = f"{several(curve.knee.room_words, 'word')}, where {curve.knee.words:,} move"
         lines.append(f"at most 5 % above that from {knee}")
     if curve.pays is not None:
-        lines.append(f"fusing moves fewer words first in {curve.pays[0]:,} words, last in {curve.pays[1]:,}")
+        lines.append(f"fusing moves fewer words first in {several(curve.pays[0], 'word')}, last in {curve.pays[1]:,}")
     return lines
 
 

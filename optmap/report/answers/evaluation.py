@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.answers.documents.amounts import amount
 from optmap.answers.documents.recount import Evaluation, disagreements
 from optmap.answers.documents.rows import boundary_documents
 from optmap.answers.documents.tile_parts import tile_counts
@@ -38,8 +39,8 @@ def evaluation_document(evaluation: Evaluation[CostReport]) -> dict[str, object]
         "mapping": mapping_document(solution.mapping),
         **({} if evaluation.counting is None else {"counting": evaluation.counting.name}),
         **tile_counts(evaluation.count, evaluation.boundaries),
-        "cost": {"value": float(evaluation.cost.value), "unit": evaluation.cost.unit},
-        "exact": {"value": float(evaluation.exact.value), "unit": evaluation.exact.unit},
+        "cost": amount(evaluation.cost.value, evaluation.cost.unit),
+        "exact": amount(evaluation.exact.value, evaluation.exact.unit),
         "disagreements": disagreements(evaluation),
     }
     if evaluation.simulations:

@@ -158,11 +158,12 @@ def _sums(found: FusedNetwork) -> str:
     most = percent(found.apart_words - found.floor_words, found.apart_words)
     return pairs(
         [
-            ("layer by layer", f"{found.apart_words:,} words"),
-            ("fused", f"{found.fused_words:,} words with {several(fused, 'chain')} fused: {saved} saved"),
+            ("layer by layer", several(found.apart_words, "word")),
+            ("fused", f"{several(found.fused_words, 'word')} with {several(fused, 'chain')} fused: {saved} saved"),
             (
                 "floor",
-                f"{found.floor_words:,} words: these chains and layers, each by itself, cannot save over {most}",
+                f"{several(found.floor_words, 'word')}: these chains and layers, each by itself, "
+                f"cannot save over {most}",
             ),
         ]
     )

@@ -16,7 +16,7 @@ from optmap.files.kinds import expected
 from optmap.files.machines import machine_from
 from optmap.files.reading import read_json
 from optmap.files.workloads import read_workload
-from optmap.report.answers.compare import read_comparison
+from optmap.report.answers.compare import read_comparison, read_methods
 from optmap.search.result import Answer
 
 
@@ -97,6 +97,8 @@ def load_file(path: Path) -> Any:
         return solution_from(fields)
     if kind == "comparison":
         return read_comparison(fields)
+    if kind == "accelerator-comparison":
+        return read_methods(fields)
     if kind in ("workload", "machine"):
         values = {key: value for key, value in fields.values.items() if key not in ("schema", "note")}
         inside = Fields.of(values, str(path))

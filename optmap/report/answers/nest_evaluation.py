@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from optmap.answers.documents.amounts import amount
 from optmap.answers.documents.nest_parts import nest_counts
-from optmap.answers.documents.recount import Evaluation
+from optmap.answers.documents.recount import Evaluation, nest_claims
+from optmap.base.texts import several
 from optmap.count.meshes.results import SpatialCost
 from optmap.count.meshes.wires import wire_notes
 from optmap.files.machines import machine_document
@@ -56,14 +57,21 @@ def evaluation_table(evaluation: Evaluation[SpatialCost]) -> str:
         ("counting", _counting(evaluation).name),
         *constraint_lines(solution.constraints),
     ]
-    wrong, notes = evaluation.disagreements, _notes(evaluation)
-    verdict = "every claim of the file holds" if not wrong else f"{len(wrong)} claims of the file do not hold"
+    notes = _notes(evaluation)
     parts = [
         pairs(head),
         *cost_parts(evaluation.count),
         nest_text(solution.nest, solution.fabric, evaluation.count).rstrip(),
         pairs(amounts(evaluation.count)),
-        verdict,
+        _verdict(evaluation),
         *(["\n".join(f"note: {note}" for note in notes)] if notes else []),
     ]
     return "\n\n".join(parts)
+
+
+def _verdict(evaluation: Evaluation[SpatialCost]) -> str:
+    """What came of holding the file against the recount; bounds are for `check`."""
+    wrong = len(evaluation.disagreements)
+    if wrong:
+        return several(wrong, "claim of the file does not hold", "claims of the file do not hold")
+    return "every count of the file holds" if nest_claims(evaluation) else "the file says no counts to compare"

@@ -44,7 +44,7 @@ def network_table(view: NetworkView, series: MethodCurve, capacity_bytes: int) -
         (
             share.workload,
             f"{share.count}",
-            f"{share.operations:,.0f}",
+            f"{share.operations:,}",
             f"{share.traffic_words:,}",
             f"{share.bound_words:,}",
             _gap_text(share.traffic_gap),
@@ -53,7 +53,7 @@ def network_table(view: NetworkView, series: MethodCurve, capacity_bytes: int) -
         for share in shares
     ]
     counts = sum(share.count for share in shares)
-    total = (view.network.name, f"{counts}", f"{view.total.operations:,.0f}", f"{traffic:,}", f"{bound:,}")
+    total = (view.network.name, f"{counts}", f"{view.total.operations:,}", f"{traffic:,}", f"{bound:,}")
     rows.append((*total, _gap_text(traffic_gap(traffic, bound)), "100.0 %"))
     header = ("layer", "count", "operations", "traffic (words)", "bound (words)", "traffic gap", "share")
     head = f"{view.network.name} on {view.total.place} of {size_text(capacity_bytes)}, mappings by {series.label}\n"
@@ -61,7 +61,7 @@ def network_table(view: NetworkView, series: MethodCurve, capacity_bytes: int) -
     lines = [
         f"sums hold {view.coverage}",
         f"half of the traffic: {', '.join(dominant(shares))}",
-        f"compulsory: {view.total.compulsory_words:,} words, so no larger cache can save more than {saved}",
+        f"compulsory: {several(view.total.compulsory_words, 'word')}, so no larger cache can save more than {saved}",
         f"a word has {word_text(view.total.word_bits)}; all layers together move "
         f"{size_text(bytes_of(traffic * view.total.word_bits))}",
     ]

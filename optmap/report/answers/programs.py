@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from optmap.answers.proofs.program import ProvedProgram, class_programs, proved_program
 from optmap.base.errors import InputError
+from optmap.base.texts import several
 from optmap.kernels.microkernel import microkernel_permutation, microkernel_tile
 from optmap.loop_orders.classes import dataflow_classes
 from optmap.machines.machine import CapacityRule, Machine
@@ -159,7 +160,8 @@ def per_level(permutations: Sequence[tuple[str, ...]], count: int) -> tuple[tupl
     """
     if len(permutations) not in (0, 1, count):
         raise InputError(
-            f"{len(permutations)} loop orders for {count} levels; give one, or one per level, inner level first"
+            f"{several(len(permutations), 'loop order')} for {several(count, 'level')}; give one, or one per level, "
+            "inner level first"
         )
     return tuple(permutations) * (count if len(permutations) == 1 else 1)
 

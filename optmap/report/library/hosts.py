@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import asdict
 
+from optmap.base.texts import several
 from optmap.files.machines import machine_document
 from optmap.files.yaml12 import dump_yaml
 from optmap.native.host.detection import Host, link_rate
@@ -37,8 +38,8 @@ def _head(host: Host) -> list[tuple[str, str]]:
     units = (
         ""
         if core is None
-        else f"{core.fma_ports} multiply-adds and {core.load_ports} loads of a vector per cycle, latency "
-        f"{core.fma_latency}"
+        else f"{several(core.fma_ports, 'multiply-add')} and {several(core.load_ports, 'load')} of a vector per "
+        f"cycle, latency {core.fma_latency}"
     )
     lanes = 0 if core is None else core.lanes(BITS)
     return [
@@ -48,7 +49,9 @@ def _head(host: Host) -> list[tuple[str, str]]:
         ("core", units),
         (
             "microkernel",
-            "" if kernel is None else f"{kernel.vector // lanes} vectors of {lanes} x {kernel.broadcast} points",
+            ""
+            if kernel is None
+            else f"{several(kernel.vector // lanes, 'vector')} of {lanes} x {kernel.broadcast} points",
         ),
         ("compiler", host.compiler),
         ("detected", f"{host.measured_at}, {'quick, ' if host.quick else ''}{host.seconds:.1f} s"),

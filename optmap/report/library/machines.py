@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from optmap.base.texts import several
 from optmap.machines.accelerator import FactorRule, KeepRule, MeshAxis, Ports, Prices, Store
 from optmap.machines.machine import Level, LevelKind, Machine
 from optmap.report.tables import grid, machine_line, pairs
@@ -16,7 +17,7 @@ def _capacity_text(level: Level) -> str:
     """The capacity with its parts, the size of an entry and the buffers."""
     parts = [f"{part.name} {part.capacity.amount:,} for {', '.join(part.tensors)}" for part in level.partitions]
     if level.store is not None and level.store.word_bits is not None:
-        parts.append(f"{level.store.word_bits} bits each" + (", packed" if level.store.pack else ""))
+        parts.append(several(level.store.word_bits, "bit") + " each" + (", packed" if level.store.pack else ""))
     if level.buffering > 1:
         parts.append(f"{level.buffering} buffers")
     return f"{level.capacity} ({'; '.join(parts)})" if parts else str(level.capacity)
@@ -40,15 +41,16 @@ def core_text(machine: Machine) -> str:
         return ""
     clock = "" if machine.clock_hz is None else f", {machine.clock_hz / 1e9:g} GHz"
     return (
-        f"{core.registers} registers of {core.vector_bytes} bytes; per cycle {core.fma_ports} multiply-adds "
-        f"(latency {core.fma_latency}) and {core.load_ports} loads{clock}"
+        f"{several(core.registers, 'register')} of {several(core.vector_bytes, 'byte')}; per cycle "
+        f"{several(core.fma_ports, 'multiply-add')} (latency {core.fma_latency}) and "
+        f"{several(core.load_ports, 'load')}{clock}"
     )
 
 
 def _line_text(level: Level) -> str:
     """Lines and ways of a cache, what one core gets, and traits of one's own; empty if unknown."""
-    texts = [] if level.line_bytes is None else [f"lines of {level.line_bytes} bytes"]
-    texts += [] if level.ways is None else [f"{level.ways} ways"]
+    texts = [] if level.line_bytes is None else [f"lines of {several(level.line_bytes, 'byte')}"]
+    texts += [] if level.ways is None else [several(level.ways, "way")]
     texts += [] if level.core_bandwidth is None else [f"{level.core_bandwidth} for one core alone"]
     texts += [f"{name} {value}" for name, value in level.traits]
     return ", ".join(texts)
@@ -72,7 +74,7 @@ def _level_row(level: Level) -> tuple[str, ...]:
 def stores_table(machine: Machine) -> str:
     """Memories inner to outer, the outermost last, with the rules of each below."""
     outermost = machine.stores[-1]
-    packed = f" (packed in {outermost.word_bits} bits)" if outermost.pack else ""
+    packed = f" (packed in {several(outermost.word_bits, 'bit')})" if outermost.word_bits and outermost.pack else ""
     capacities = [*(_capacity_text(level) for level in machine.levels), f"unbounded{packed}"]
     stores = list(zip(machine.mapped, machine.stores, capacities, strict=True))
     names = ["arithmetic", *(level.name for level in machine.levels)]

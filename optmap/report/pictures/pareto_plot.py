@@ -10,6 +10,7 @@ from optmap.answers.over_capacity.curves import Panel
 from optmap.answers.over_capacity.designs import METRICS, pareto_designs, pareto_front
 from optmap.base.errors import InputError
 from optmap.base.names import choose
+from optmap.base.texts import several
 from optmap.report.pictures.axes import SIZE, capacity_axis, count_axis, new_axes, styled
 from optmap.report.pictures.compare_plot import COLORS, nested
 
@@ -112,7 +113,7 @@ def _scatter(axes: Any, designs: Sequence[Place]) -> None:
     labels = list(dict.fromkeys(label for label, _, _ in designs))
     if len(labels) > GROUPS:
         points = [(a, b) for _, a, b in designs]
-        axes.scatter(*zip(*points, strict=True), s=30, color=COLORS[0], label=f"{len(designs)} designs", zorder=3)
+        axes.scatter(*zip(*points, strict=True), s=30, color=COLORS[0], label=several(len(designs), "design"), zorder=3)
         return
     for label, style in zip(labels, nested(len(labels)), strict=True):
         mine = [(a, b) for name, a, b in designs if name == label]

@@ -92,12 +92,13 @@ def load_observations(path: str | Path) -> Observations:
     fields = read_json(Path(path))
     if fields.text("schema", "") != SCHEMA:
         raise InputError(f"{path}: this is no {SCHEMA}, which `--set save=FILE` of method bayesian writes")
+    fields.allow("schema", "workload", "machine", "objective", "axes", "points", "values")
     axes = fields.texts("axes")
     values = [np.inf if value is None else value for value in _list(fields, "values")]
     try:
         points = np.array(_list(fields, "points"), np.float64).reshape(len(values), len(axes))
         costs = np.array(values, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: points must be lists of as many numbers as axes, one with each value") from error
     if not bool(((points >= 0) & (points <= 1)).all()) or np.isnan(costs).any() or not len(costs):
         raise InputError(f"{path}: points must be one or more, of numbers from 0 to 1, and values numbers")
