@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import NO_LIMIT, Clock
+from optmap.search.chains.least import STAYS, least_words
 from optmap.search.chains.pair import PairOperand, ProductPair, Side
 
 Ints = NDArray[np.int64]
@@ -77,24 +77,30 @@ def smallest_tiles(extent: int) -> Ints:
 
 
 def best_fused(pair: ProductPair, memory: int, clock: Clock = NO_LIMIT) -> Fused | None:
-    """The fused mapping that moves the fewest words; None if none fits.
+    """The fused mapping that moves the fewest words; None if none fits. What moves more by `least_words` is not made.
 
     Args:
         pair: two products.
         memory: words that fit.
         clock: when it is late, the best so far is taken.
     """
-    found: list[Fused] = []
-    for outer, *stays in product((0, 1), *[(False, True)] * 4):
-        if clock.late and found:
+    inner = [smallest_tiles(side.extent) for side in reversed(pair.sides)]
+    least = [row for outer in (0, 1) for row in least_words(pair, memory, outer, inner[outer])]
+    found: Fused | None = None
+    best: tuple[float, int] = np.inf, len(least)
+    for bound, number in sorted((float(row.min()), number) for number, row in enumerate(least)):
+        if np.isinf(bound) or (bound, number) > best or (clock.late and found):
             break
-        found += _fused(pair, memory, outer, tuple(map(bool, stays)))
-    return min(found, key=lambda each: each.words, default=None)
+        outer, stays = divmod(number, len(STAYS))
+        for each in _fused(pair, memory, outer, STAYS[stays], inner[outer][least[number] <= best[0]]):
+            if (each.words // pair.times, number) < best:  # the first one of several as good
+                best, found = (each.words // pair.times, number), each
+    return found
 
 
-def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...]) -> Iterator[Fused]:
+def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...], inner_tiles: Ints) -> Iterator[Fused]:
     out, inn = pair.sides[outer], pair.sides[1 - outer]
-    tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), smallest_tiles(inn.extent)))
+    tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), inner_tiles))
     depths = (pair.depth, pair.width)
     a = [each.words * size for each, size in zip((out.first, out.second), depths, strict=True)]
     c = [each.words * size for each, size in zip((inn.first, inn.second), depths, strict=True)]
