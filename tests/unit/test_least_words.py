@@ -1,12 +1,12 @@
-"""What fused mappings move at least, against all of them: no best one is left out, nor another one as good taken."""
+"""What mappings of pairs move at least, against all of them: no best one is left out, nor another one as good taken."""
 
 import random
 from itertools import product
 
 import pytest
 
-from optmap.search.chains.family import _fused, best_fused, smallest_tiles
-from optmap.search.chains.least import STAYS, least_words
+from optmap.search.chains.family import _apart, _fused, best_apart, best_fused, products_of, smallest_tiles
+from optmap.search.chains.least import STAYS, least_alone, least_words
 from optmap.search.chains.pair import PairOperand, ProductPair, Side, pair_of, steps_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
@@ -52,6 +52,27 @@ def test_the_best_is_the_first_best_of_all_and_none_is_below_its_least(seed):
             fitting += bool(found)
             assert best_fused(pair, memory) == min(found, key=lambda each: each.words, default=None)
     assert fitting > 8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_so_it_is_of_a_product_by_itself(seed):
+    rng, fitting = random.Random(seed), 0
+    for _ in range(12):
+        pair = random_pair(rng, 16)
+        alone, memory = products_of(pair, whole=rng.random() < 0.5)[rng.randrange(2)], rng.randint(2, 400)
+        once = rng.choice([(), ("S",), (alone.tensors[1][0].name,)])
+        found = []
+        for kept in range(6):
+            *operands, groups = alone.roles(kept)
+            tiles, extents = alone.tiles(groups[0]), [alone.extents[group] for group in groups]
+            for place, bound in enumerate(least_alone(operands, extents, memory, tiles)):
+                each = _apart(alone, memory, kept, once, tiles[place : place + 1])
+                assert each is None or bound <= each.words
+            each = _apart(alone, memory, kept, once, tiles)
+            found += [] if each is None else [each]
+        fitting += bool(found)
+        assert best_apart(alone, memory, once) == min(found, key=lambda each: each.words, default=None)
+    assert fitting > 5
 
 
 def test_of_much_is_known_that_it_is_not_the_best():

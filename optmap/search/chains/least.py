@@ -1,21 +1,25 @@
-"""What fused mappings move at least, given inner tiles and what stays: of what is above a known mapping none is made.
+"""What mappings of a pair move at least, given a tile and what stays: of what is above a known mapping none is made.
 
-With `room` words left by what stays of the inner side, outer tiles of which `tile` words an index stay and a block with
-`line` words an index, p pinned indices of c words each of an operand with n indices leave
+*Fused*, given inner tiles. With `room` words left by what stays of the inner side, outer tiles of which `tile` words an
+index stay and a block with `line` words an index, p pinned indices of c words each of an operand with n indices leave
     block * (tile + line) + p*c <= room,    and    outer tile * tile + line + p*c <= room.
 So of an operand that comes with every block, or with every outer tile, at least (n - p) * (extent / size - 1) words an
 index come again. Where all of it does not fit (n*c >= room) this grows with p, hence is at least what it is for p = 0,
 size being as large as it may be; and in any case at least what it is for the largest p, with whole numbers of visits.
+
+*A product by itself*, given tiles of one group of the tensor that stays: no tile of the other group is larger than what
+fits, and no more indices are pinned.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.search.chains.pair import ProductPair
+from optmap.search.chains.pair import PairOperand, ProductPair
 
 STAYS = tuple(product((False, True), repeat=4))
 """Which operands may stay: those of the outer side, then of the inner side, that of the first statement first."""
@@ -72,3 +76,25 @@ def _again(extents: tuple[int, int], sizes: tuple[Ints, Ints], pinned: tuple[Int
     whole = (indices - np.minimum(indices, np.maximum(left, 0) // max(cost, 1))) * (-(-extent // most) - 1)
     share = np.maximum(extent * index / np.maximum(free, 1) - 1, 0)
     return np.asarray(np.maximum(whole, np.where(indices * cost >= free, indices * share, 0)), float)
+
+
+def least_alone(operands: Sequence[PairOperand], extents: Sequence[int], memory: int, tiles: Ints) -> Floats:
+    """Words that mappings of a product by itself move at least.
+
+    Args:
+        operands: the tensor of which a tile stays, the one with its first group, the one with its second one.
+        extents: of its groups, and of the third one.
+        memory: words that fit.
+        tiles: sizes of tiles of the first group.
+
+    Returns:
+        Per tile; infinity where nothing fits.
+    """
+    (own, near, far), (length, breadth, depth) = operands, extents
+    room = memory - near.words - far.words
+    most = np.clip(room // np.maximum(tiles * own.words, 1), 0, breadth) if own.words else np.full_like(tiles, breadth)
+    pinned = np.clip((room - tiles * own.words) // max(far.words * depth, 1), 0, breadth)
+    visits = near.moved(-(-breadth // np.maximum(most, 1)))
+    words = length * breadth * own.moved(np.ones_like(tiles)) + length * depth * visits
+    words += depth * (pinned * far.moved(np.ones_like(tiles)) + (breadth - pinned) * far.moved(-(-length // tiles)))
+    return np.where((most > 0) & (room >= tiles * own.words), words, np.inf)
