@@ -95,6 +95,6 @@ def least_alone(operands: Sequence[PairOperand], extents: Sequence[int], memory:
     most = np.clip(room // np.maximum(tiles * own.words, 1), 0, breadth) if own.words else np.full_like(tiles, breadth)
     pinned = np.clip((room - tiles * own.words) // max(far.words * depth, 1), 0, breadth)
     visits = near.moved(-(-breadth // np.maximum(most, 1)))
-    words = length * breadth * own.moved(np.ones_like(tiles)) + length * depth * visits
-    words += depth * (pinned * far.moved(np.ones_like(tiles)) + (breadth - pinned) * far.moved(-(-length // tiles)))
+    words = length * breadth * own.moved(1) + length * depth * visits
+    words += depth * (pinned * far.moved(1) + (breadth - pinned) * far.moved(-(-length // tiles)))
     return np.where((most > 0) & (room >= tiles * own.words), words, np.inf)
