@@ -15,6 +15,7 @@ import pytest
 from cases import some
 from chain_pebbles import least_loads
 
+import optmap
 from optmap.base.errors import InputError
 from optmap.bounds import CHAIN_BOUNDS, bounds
 from optmap.bounds.best import best
@@ -31,6 +32,7 @@ from optmap.workloads.workload import Semantics, Workload
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "chains.json").read_text(encoding="utf-8"))["products"]
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 CAUSAL = "S[m,l] = 0.5*A[m,k]*B[k,l] if l <= m; P[m,l] = softmax(S[m,l], l) if l <= m; C[m,n] = P[m,l]*D[l,n] if l <= m"
+WHOLE = "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l, whole); C[m,n] = P[m,l]*D[l,n]"
 BRANCHES = "T[m,c] = X[m,d]*W[d,c]; Q[m,e] = T[m,c]*A[c,e]; K[m,f] = T[m,c]*B[c,f]"
 TINY: list[tuple[str, str, int]] = [
     (PAIR, "m=1,l=2,k=2,n=2", 3),
@@ -47,6 +49,9 @@ TINY: list[tuple[str, str, int]] = [
     ("G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]; A[m,f] = silu(G[m,f])*U[m,f]", "m=2,d=2,f=1", 4),
     (BRANCHES, "m=2,c=1,d=1,e=1,f=2", 3),
     (CAUSAL, "m=2,l=2,k=1,n=1", 3),
+    (WHOLE, "m=2,l=3,k=1,n=1", 3),
+    (WHOLE, "m=1,l=4,k=1,n=1", 3),
+    (WHOLE, "m=1,l=3,k=2,n=1", 3),
     (CAUSAL, "m=3,l=2,k=1,n=1", 4),
 ]
 HEAVY = (TINY[2], TINY[5], TINY[10], TINY[14])
@@ -153,6 +158,7 @@ FORGED = [
     ("O[k,x] = I[c,x+r]*F[k,c,r]; P[j,x] = O[k,x]*G[j,k]", "k=6,c=5,x=20,r=3,j=4", 20),
     (BRANCHES, "m=40,c=12,d=9,e=10,f=11", 30),
     (CAUSAL, "m=40,l=40,k=9,n=10", 30),
+    (WHOLE, "m=40,l=400,k=9,n=10", 50),
 ]
 
 
@@ -201,6 +207,48 @@ def test_other_statements_are_not_what_a_certificate_is_of() -> None:
     forged = copy.deepcopy(document)
     forged["groups"] *= 2
     with pytest.raises(RefusedError, match="in two groups"):
+        check_document(signed(forged))
+
+
+def test_whole_rows_that_wait_cost_more_than_rescaled_ones() -> None:
+    """Theorem 5 of the theory of chains: m*l*(1 - sqrt(M/(d*l)))^2 loads, in leading terms."""
+    sizes, memory = "m=512,l=4096,k=16,n=16", 2048
+    found = {bound.method: bound.loads_words for bound in bounds(chain(WHOLE, sizes), memory)}
+    online = {bound.method: bound.loads_words for bound in bounds(chain(WHOLE.replace(", whole", ""), sizes), memory)}
+    leading = 512 * 4096 * (1 - (memory / (16 * 4096)) ** 0.5) ** 2
+    assert leading <= found["barrier"] == found["best"] <= 1.1 * leading
+    assert found["best"] > 1.4 * online["best"]
+    assert online["barrier"] == online["compulsory"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whole_rows_that_wait_cost_no_more_than_one_product_after_the_other(seed: int) -> None:
+    """All of what is between them goes through the slow memory, if it must: such a mapping meets every barrier."""
+    rng = random.Random(seed)
+    extents = {"m": rng.randint(1, 9), "l": rng.randint(20, 300), "k": rng.randint(1, 9), "n": rng.randint(1, 9)}
+    memory = rng.randint(6, 60)
+    apart = optmap.solve(PAIR, extents=extents, memory=f"{memory}w", method="apart", objective="loads")
+    for text in (WHOLE, WHOLE.replace("A[m,k]*B[k,l]", "B[k,l]*A[m,k]")):
+        (found,) = bounds(parse_workload(text, extents, semantics=apart.workload.semantics), memory, ["barrier"])
+        assert found.loads_words <= apart.cost
+
+
+def test_a_barrier_needs_whole_rows_and_an_operand_that_is_an_input() -> None:
+    document = bounds(chain(WHOLE, "m=64,l=512,k=4,n=4"), 64, ["barrier"])[0].certificate
+    assert document is not None
+    assert [group["argument"] for group in document["groups"]] == ["barrier"]
+    for number, old, new in ((1, ", whole", ""), (1, "l, whole", "m, whole"), (0, "B[k,l]", "B[l,k] * 2")):
+        forged = copy.deepcopy(document)
+        text = forged["workload"]["statements"][number]
+        forged["workload"]["statements"][number] = text.replace(old, new)
+        if new == "B[l,k] * 2":  # another order of subscripts, and a factor, are the same
+            check_document(signed(forged))
+            continue
+        with pytest.raises(RefusedError, match="a group proves"):
+            check_document(signed(forged))
+    forged = copy.deepcopy(document)
+    forged["groups"][0]["operand"] = "S"
+    with pytest.raises(RefusedError, match="must be an input"):
         check_document(signed(forged))
 
 

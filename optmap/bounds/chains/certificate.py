@@ -44,6 +44,9 @@ loads_words is that of its argument, or 0 if that is less:
   Check: W >= M >= 3. = w*(ceil of the theorem's right side, 2*sqrt as above, less elements of K, unless none of them
   appears without a load, and those of the other tensors that statements make and that start empty or are made
   elsewhere).
+- barrier: two such statements, with `operand`, U, and `segment`, X, of the form of `optmap/bounds/chains/barrier.py`. =
+  the right side of its theorem, rounded up, d being the weight of U times the values of its dims that the access to S
+  lacks.
 
 **Claims.** = loads_words: those of the groups and the counted words of what is loaded and claimed by none;
 stores_words: the counted words of all outputs.

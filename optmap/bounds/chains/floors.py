@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 
 from optmap.base.errors import CheckError
+from optmap.bounds.chains.barrier import barrier
 from optmap.bounds.chains.certificate import chain_certificate
 from optmap.bounds.chains.counts import NOTHING, chain_counts, chain_words, loaded_tensors, stored_tensors
 from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups
@@ -26,7 +27,13 @@ ASSUMED = (
     "the fast memory starts empty and results end in slow memory",
     "every operation is done once, after all that make what it reads: nothing is computed again",
 )
-ARGUMENTS: Mapping[str, Argument] = {"joined": joined, "lines": lines, "shared": shared, "alone": alone}
+ARGUMENTS: Mapping[str, Argument] = {
+    "joined": joined,
+    "lines": lines,
+    "shared": shared,
+    "barrier": barrier,
+    "alone": alone,
+}
 """What proves loads of a group of statements, by name."""
 
 

@@ -10,6 +10,7 @@ from ..bounds.bound import prove
 from ..core.shapes import Shape, anything, count, many, name, records
 from ..core.tools import need
 from .chain import StatedChain
+from .chain_barrier import BARRIER, barrier_loads
 from .chain_lines import LINES, line_loads
 from .chain_pairs import MISSING, join
 from .chain_shared import SHARED, shared_loads
@@ -20,7 +21,13 @@ ALONE: dict[str, Shape] = {
     "certificate": anything,
     "loads_words": count,
 }
-FORMS: dict[str, dict[str, Shape]] = {"alone": ALONE, "joined": ALONE, "lines": LINES, "shared": SHARED}
+FORMS: dict[str, dict[str, Shape]] = {
+    "alone": ALONE,
+    "joined": ALONE,
+    "lines": LINES,
+    "shared": SHARED,
+    "barrier": BARRIER,
+}
 
 
 @dataclass(frozen=True)
@@ -91,9 +98,16 @@ def _shared(doc: Any, chain: StatedChain, memory: int) -> ProvedGroup:
     return ProvedGroup(tuple(doc["statements"]), claimed, loads)
 
 
+def _barrier(doc: Any, chain: StatedChain, memory: int) -> ProvedGroup:
+    """Two products, rows being whole between them."""
+    loads, claimed = barrier_loads(doc, chain, memory)
+    return ProvedGroup(tuple(doc["statements"]), claimed, loads)
+
+
 CHECKS: dict[str, Callable[[Any, StatedChain, int], ProvedGroup]] = {
     "alone": _alone,
     "joined": _joined,
     "lines": _lines,
     "shared": _shared,
+    "barrier": _barrier,
 }
