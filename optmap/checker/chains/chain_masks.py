@@ -19,7 +19,7 @@ SENSES = {"<=": ((1, 0),), "<": ((1, 1),), ">=": ((-1, 0),), ">": ((-1, 1),), "=
 
 
 @dataclass(frozen=True)
-class Rule:
+class Inequality:
     """Factors times values, and a constant, are at most 0."""
 
     factors: tuple[tuple[str, int], ...]
@@ -32,7 +32,7 @@ class Rule:
         return frozenset(d for d, _ in self.factors)
 
 
-def rules_of(said: Said) -> frozenset[Rule]:
+def rules_of(said: Said) -> frozenset[Inequality]:
     """The conditions of a statement."""
     found = []
     for text in said.conditions:
@@ -42,14 +42,14 @@ def rules_of(said: Said) -> frozenset[Rule]:
         factors.subtract(dict(sides[1][0]))
         for sign, more in SENSES[relation]:
             terms = tuple(sorted((d, sign * c) for d, c in factors.items() if c))
-            found.append(Rule(terms, sign * (sides[0][1] - sides[1][1]) + more))
+            found.append(Inequality(terms, sign * (sides[0][1] - sides[1][1]) + more))
     return frozenset(found)
 
 
-def values(dims: Iterable[str], rules: Iterable[Rule], extents: dict[str, int]) -> int:
+def values(dims: Iterable[str], rules: Iterable[Inequality], extents: dict[str, int]) -> int:
     """Values of some dims for which values of the others meet all rules."""
     wanted, total = set(dims), 1
-    groups: list[tuple[frozenset[str], list[Rule]]] = []
+    groups: list[tuple[frozenset[str], list[Inequality]]] = []
     for rule in rules:
         joined = [group for group in groups if group[0] & rule.dims]
         every = rule.dims.union(*(group for group, _ in joined))
@@ -60,7 +60,7 @@ def values(dims: Iterable[str], rules: Iterable[Rule], extents: dict[str, int]) 
     return total * prod(extents[d] for d in wanted.difference(*(group for group, _ in groups)))
 
 
-def _values(wanted: set[str], group: frozenset[str], rules: list[Rule], extents: dict[str, int]) -> int:
+def _values(wanted: set[str], group: frozenset[str], rules: list[Inequality], extents: dict[str, int]) -> int:
     """The same for dims that rules tie together."""
     if not group:
         return int(all(rule.constant <= 0 for rule in rules))

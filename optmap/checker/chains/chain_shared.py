@@ -11,7 +11,7 @@ from ..core.shapes import Shape, count, many, name, positive
 from ..core.tools import need
 from .chain import Access, StatedChain, dims_of
 from .chain_lines import price
-from .chain_masks import Rule, rules_of, values
+from .chain_masks import Inequality, rules_of, values
 from .chain_pairs import live
 
 SHARED: dict[str, Shape] = {
@@ -59,7 +59,7 @@ def _core(chain: StatedChain, number: int, kept: str) -> tuple[int, Access]:
     return number, found[0]
 
 
-def _way(chain: StatedChain, number: int, core: Access) -> tuple[tuple[int, ...], frozenset[Rule]]:
+def _way(chain: StatedChain, number: int, core: Access) -> tuple[tuple[int, ...], frozenset[Inequality]]:
     """Values per subscript of an access, and the conditions of its statement by position of its subscripts."""
     axes = [axis for access in chain.accesses[number] for axis in access["axes"]]
     need(all("real" not in axis for axis in axes), "there is padding")
