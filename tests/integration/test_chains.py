@@ -200,7 +200,6 @@ def test_floors_of_a_chain(tmp_path: Path) -> None:
     checked = run("check", file)
     assert "for S[m,l] = A[m,k] * B[k,l]; C[m,n] = S[m,l] * D[l,n] (assign" in checked.stdout
     assert f"moves {document['best']['total_words']} words in all" in checked.stdout
-    assert "side by side" in run("bound", *WORDS, "--machine", "eyeriss_like").stderr
     assert "brascamp_lieb" in run("bound", *WORDS, "--memory", "64w", "--methods", "brascamp_lieb").stderr
 
 

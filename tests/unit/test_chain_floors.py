@@ -25,6 +25,8 @@ from optmap.checker.chains.chain_lines import price
 from optmap.checker.chains.chain_masks import rules_of, values
 from optmap.checker.chains.chain_text import read_chain_statement
 from optmap.checker.core.tools import digest
+from optmap.machines.machine import Level, Machine
+from optmap.workloads.amounts import Capacity
 from optmap.workloads.domain import points
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
@@ -283,6 +285,28 @@ def test_a_tensor_of_two_statements_around_another_is_counted_once() -> None:
     del forged["workload"]["bytes"]["B"], forged["counts"]["B"]
     with pytest.raises(RefusedError, match="two different ones each"):
         check_document(signed(forged))
+
+
+def test_memories_side_by_side_count_as_one_of_their_capacities_together() -> None:
+    """What one of them makes another may load: one memory as large as all of them could do what they do."""
+    machine = Machine(
+        name="four",
+        levels=(
+            Level(name="L1", capacity=Capacity(amount=64, unit="words")),
+            Level(name="L2", capacity=Capacity(amount=1024, unit="words"), fanout=4, inclusive=True),
+        ),
+    )
+    extents = {"m": 64, "l": 64, "k": 16, "n": 16}
+    report = optmap.bound(PAIR, extents=extents, machine=machine)
+    inner, outer = report.boundaries
+    assert (inner.instances, inner.memory_words) == (4, 64)
+    for row, memory in ((inner, 256), (outer, 1024)):
+        expected = bounds(report.workload, memory)
+        assert [each.loads_words for each in row.bounds] == [each.loads_words for each in expected]
+        assert all(each.certificate is None or each.certificate["memory_words"] == memory for each in row.bounds)
+    assert inner.busiest_words == -(-inner.best.total_words // 4)
+    assert any("together" in line for line in inner.assumptions)
+    assert not any("together" in line for line in outer.assumptions)
 
 
 def test_cuts_around_one_tensor_are_those_of_lines_where_these_cut_by_it_alone() -> None:
