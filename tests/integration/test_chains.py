@@ -106,7 +106,7 @@ WORDS = (CHAIN, "--extents", EXTENTS)
 CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "derive": (WORDS, (*WORDS, "--classes")),
     "closed-form": (WORDS,),
-    "solve": ((*WORDS, "--machine", "balanced"), (*WORDS, "--machine", "eyeriss_like", "--objective", "energy")),
+    "solve": ((*WORDS, "--machine", "eyeriss_like", "--objective", "energy"),),
     "compare": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like")),
     "race": ((*WORDS, "--machine", "eyeriss_like"), ("{files}/chain.yaml", "--machine", "eyeriss_like")),
     "algorithms": ((*WORDS, "--memory", "64w:640w"),),
@@ -174,7 +174,7 @@ def test_one_statement_that_is_no_product_is_refused_as_well() -> None:
 def test_verbs_in_python_refuse_a_chain() -> None:
     chain = optmap.workload("chains/attention")
     for ask in (
-        lambda: optmap.solve(chain, machine="balanced"),
+        lambda: optmap.solve(chain, machine="eyeriss"),
         lambda: optmap.derive(chain),
         lambda: optmap.compare(chain, memory="64KiB"),
     ):
