@@ -184,6 +184,14 @@ def test_verbs_in_python_refuse_a_chain() -> None:
     assert optmap.bound(alone, memory="64KiB").to_dict()["workload"]["name"] == "chains/attention: S"
 
 
+@pytest.mark.parametrize("verb", ["solve", "bound"])
+def test_a_chain_of_the_library_is_known_by_its_name(verb: str, tmp_path: Path) -> None:
+    for extents, known in (((), True), (("--extents", "h=2"), False)):
+        file = tmp_path / f"{known}.json"
+        assert run(verb, "chains/attention", *extents, "--memory", "64KiB", "-o", file).exit_code == 0
+        assert ("NOT chains/attention of the library" in run("check", file).stdout) is not known
+
+
 def test_floors_of_a_chain(tmp_path: Path) -> None:
     file = tmp_path / "floor.json"
     found = run("bound", *WORDS, "--memory", "64w", "-o", file)
