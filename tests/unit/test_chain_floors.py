@@ -116,6 +116,28 @@ def test_a_group_that_reads_elements_that_are_not_there_is_refused() -> None:
         check_document(signed(forged))
 
 
+@pytest.mark.parametrize(
+    ("number", "old", "new", "reason"),
+    [
+        (2, "D[l,n]", "D[l+1000,n]", "D is read where no statement writes it"),
+        (2, "D[l,n]", "D[2*l,n]", "D is read where no statement writes it"),
+        (0, "D[l,n]", "D[2*l,n]", "D is read where no statement writes it"),
+        (0, "D[l,n]", "D[l in 1..63,n]", "D is read where no statement writes it"),
+        (0, "F[n]", "F[n] if k <= n", "a condition is of a dim that its statement lacks"),
+    ],
+)
+def test_a_chain_that_reads_what_it_does_not_write_is_refused(number: int, old: str, new: str, reason: str) -> None:
+    """The theorem of groups needs every element that is read to be there: others take no room."""
+    text = "D[l,n] = E[l]*F[n]; S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
+    (found,) = bounds(chain(text, "m=64,l=64,k=1,n=32"), 80, ["lines"])
+    forged = json.loads(json.dumps(found.certificate))
+    assert forged["groups"]
+    statement = forged["workload"]["statements"][number]
+    forged["workload"]["statements"][number] = statement.replace(old, new)
+    with pytest.raises(RefusedError, match=reason):
+        check_document(signed(forged))
+
+
 def reference_chain(row: dict[str, Any]) -> Workload:
     return chain(PAIR, f"m={row['m']},l={row['l']},k={row['K']},n={row['N']}")
 

@@ -12,7 +12,8 @@ r"""The certificate of a lower bound of a chain: a JSON document that anyone can
     digest        of the document without it
 
 **Statements.** Check: they have the grammar of `optmap/checker/chains/chain_text.py`; no tensor is written twice, or
-read before it is written; the signs of sums are those of the semantics (what is no output starts empty: `=`).
+read before it is written or where it is not (conditions apart); conditions are of dims of their statement; the signs of
+sums are those of the semantics (what is no output starts empty: `=`).
 
 **Counts.** A count has the form of `optmap/bounds/certificate.py`, its parts naming accesses of the statement at that
 index, which reads or writes the tensor, and writes it if any does. If that has conditions, and no padding, elements are

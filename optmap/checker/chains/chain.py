@@ -9,6 +9,7 @@ from ..core.padding import Done
 from ..core.statement import LARGEST
 from ..core.tools import count, need
 from ..core.units import element_bits
+from .chain_masks import rules_of
 from .chain_text import Said, read_chain_statement
 
 Access = dict[str, Any]
@@ -38,6 +39,7 @@ class StatedChain:
         need(len(ranks) == len(self.bits), "a tensor has two numbers of subscripts")
         self.reads = [access["tensor"] for accesses in self.accesses for access in accesses[1:]]
         self._check_order()
+        self._check_conditions()
         outputs = doc["outputs"]
         named = {t for t in self.names if t in self.reads}.intersection(outputs)
         need(len(named) == len(outputs), "an output is named that is none, is one by itself, or is named twice")
@@ -49,7 +51,33 @@ class StatedChain:
         """A tensor is read after the statement that writes it."""
         for number, accesses in enumerate(self.accesses):
             for access in accesses[1:]:
-                need(access["tensor"] not in self.names[number:], f"{access['tensor']} is read before it is written")
+                tensor = access["tensor"]
+                need(tensor not in self.names[number:], f"{tensor} is read before it is written")
+                if tensor in self.names:
+                    made = self.accesses[self.names.index(tensor)][0]
+                    there = all(map(self._has_been_written, made["axes"], access["axes"]))
+                    need(there, f"{tensor} is read where no statement writes it")
+
+    def _has_been_written(self, made: Any, read: Any) -> bool:
+        """Whether a subscript reads elements that another one writes, were it not for conditions."""
+        if _sorted(made) == _sorted(read):
+            return True
+        (first, last, whole), (low, high, _) = (self._reach(axis) for axis in (made, read))
+        return bool(whole and first <= low and high <= last)
+
+    def _reach(self, axis: Any) -> tuple[int, int, bool]:
+        """First and last value of a subscript, padding left out, and whether it takes all in between."""
+        span = sum(c * (self.extents[d] - 1) for d, c in axis["terms"])
+        first, last = axis.get("real", (axis["offset"], axis["offset"] + span))
+        whole = count(dict(axis["terms"]), self.extents) == span + 1
+        return max(first, axis["offset"]), min(last, axis["offset"] + span), whole
+
+    def _check_conditions(self) -> None:
+        """A condition is of dims that its statement has."""
+        for said, accesses in zip(self.said, self.accesses, strict=True):
+            dims = {d for access in accesses for d in dims_of(access)}
+            fine = all(rule.dims <= dims for rule in rules_of(said))
+            need(fine, f"a condition is of a dim that its statement lacks: {said.text}")
 
     def _check_signs(self) -> None:
         """Sums add to what outputs are before if these accumulate; everything else starts empty."""
@@ -128,6 +156,11 @@ class StatedChain:
 def dims_of(access: Access) -> list[str]:
     """The dims of an access, in the order of its subscripts."""
     return [d for axis in access["axes"] for d, _ in axis["terms"]]
+
+
+def _sorted(axis: Any) -> Any:
+    """A subscript with its terms in order: the same for all that read the same elements."""
+    return {**axis, "terms": sorted(axis["terms"])}
 
 
 def _written(name: str, axes: Any) -> Access:
