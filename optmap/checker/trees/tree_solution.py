@@ -6,15 +6,13 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from ..bounds.bound import check_bound
 from ..bounds.crossings import boundary_of, check_machine, fast_words
 from ..chains.chain import StatedChain, dims_of
-from ..chains.chain_bound import chain_lines, check_chain
-from ..chains.chain_text import read_chain_statement
-from ..core.form import MACHINE, MOVED, PROOF, STATUS, WORK
+from ..chains.chain_bound import chain_lines
+from ..chains.chain_document import CHAIN_WORK, proved_claims, read_chain
+from ..core.form import MACHINE, MOVED, PROOF, STATUS
 from ..core.report import Report, bound_line, level_lines
 from ..core.shapes import (
-    Shape,
     check_form,
     count,
     many,
@@ -23,23 +21,21 @@ from ..core.shapes import (
     number,
     positive,
     record,
-    records,
     table,
     text,
     word,
 )
 from ..core.status import check_status
 from ..core.tools import equal, need, plain, spelled
-from ..core.units import element_bits, plain_words, rate_of, words_of
+from ..core.units import plain_words, rate_of, words_of
 from .stated_tree import StatedTree, nodes_shape
 from .tree_counts import CountedTree, count_tree
 
-STATEMENTS: dict[str, Shape] = {"statements": many(record(expression=name, output=name, inputs=many(name, 1)), 1)}
 UNIT = word("words", "cycles")
 AMOUNT = record(value=number, unit=UNIT)
 TREE_SOLUTION = record(
     schema=word("optmap.solution/2"),
-    workload=records(WORK, WORK | STATEMENTS, WORK | STATEMENTS | {"outputs": many(name, 1)}),
+    workload=CHAIN_WORK,
     word_bits=positive,
     machine=MACHINE,
     method=text,
@@ -111,23 +107,6 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
         f"the cost is the bound: no mapping {'loads' if doc['objective'] == 'loads' else 'moves'} fewer"
     ] * best
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, best=best)))
-
-
-def read_chain(work: Any) -> StatedChain:
-    """The statements of a workload; what is said of each beside its text is what the text says."""
-    entries = work.get("statements", [{"expression": work["expression"]}])
-    texts = [each["expression"] for each in entries]
-    need(work["expression"] == "; ".join(texts), "expression and statements differ")
-    tensors = [[tensor for tensor, _ in read_chain_statement(each).accesses] for each in texts]
-    for each, (output, *inputs) in zip(entries, tensors, strict=True):
-        said = (each.get("output", output), each.get("inputs", inputs))
-        need(said == (output, inputs), f"{output} is made of {', '.join(inputs)}")
-    need(work["padding"] == "stored", "not counted: padding")
-    sizes = work["bytes"]
-    if type(sizes) is not dict:
-        sizes = {tensor: sizes for names in tensors for tensor in names}
-    same = {key: work[key] for key in ("extents", "semantics")}
-    return StatedChain({"statements": texts, "bytes": sizes, "outputs": work.get("outputs", []), **same})
 
 
 def check_moved(doc: Any, counted: CountedTree) -> None:
@@ -213,22 +192,11 @@ def check_gap(doc: Any, chain: StatedChain, moved: dict[int, int], cost: Fractio
 
 def proved_words(doc: Any, chain: StatedChain, entry: Any, q: int) -> int:
     """The words of an entry are what its certificate proves for the chain and the levels up to number q."""
-    cert, where = entry["certificate"], f"the bound between {' and '.join(entry['between'])}"
-    if cert.get("schema") == "optmap.chain-certificate/1":
-        _ = check_chain(cert)
-        claims, theirs = cert["claims"], StatedChain(cert["workload"])
-        same = theirs.said == chain.said and theirs.outputs == chain.outputs
-        same = same and (theirs.extents, theirs.bits, theirs.assign) == (chain.extents, chain.bits, chain.assign)
-    else:
-        claims, work = check_bound(cert), cert["workload"]
-        same = [work["expression"]] == [said.text for said in chain.said] and work["extents"] == chain.extents
-        same = same and element_bits(work["bytes"]) == chain.bits
-    need(same, f"{where} is about another workload")
     memory = fast_words(doc["machine"]["levels"], q, chain.word_bits)
-    need(cert["memory_words"] == memory, f"{where} is for another capacity")
-    words: int = claims["loads_words" if doc["objective"] == "loads" else "total_words"]
+    claims, where = proved_claims(entry, chain, memory), f"the bound between {' and '.join(entry['between'])}"
+    words = claims["loads_words" if doc["objective"] == "loads" else "total_words"]
     need(entry["instances"] == 1 and entry["words"] == words, f"{where} is {words} words, of one instance")
-    need(cert["method"] == doc["bound"]["method"], f"{where} is by another method")
+    need(entry["certificate"]["method"] == doc["bound"]["method"], f"{where} is by another method")
     return words
 
 
