@@ -432,6 +432,12 @@ def test_other_pairs_are_not_joined(text: str, sizes: str) -> None:
     assert join(workload, workload.statements[0], workload.statements[-1]) is None
 
 
+def test_products_with_dims_beyond_64_bits_when_joined_are_bounded_otherwise() -> None:
+    workload = chain(PAIR, f"m=3,l=3,k={2**62},n={2**62}", semantics=Semantics.ASSIGN)
+    assert join(workload, *workload.statements) is None
+    assert {bound.loads_words for bound in bounds(workload, 30)} == {9 * 2**62}
+
+
 def test_floors_are_as_strong_as_the_reference() -> None:
     for row in REFERENCE:
         (found,) = bounds(reference_chain(row), row["M"], ["best"])

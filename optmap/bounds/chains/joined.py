@@ -26,6 +26,7 @@ from functools import lru_cache
 from itertools import combinations
 from math import prod
 
+from optmap.base.values import LARGEST
 from optmap.bounds.chains.counts import is_whole, starts_empty
 from optmap.bounds.chains.groups import StatementGroup, claims
 from optmap.workloads.parser import parse_workload
@@ -109,6 +110,8 @@ def join(workload: Workload, first: Statement, second: Statement) -> Joined | No
         "l": prod(extents[d] for d in inner & at[1] - at[0]),
         "j": prod(extents[d] for d in at[0] - inner) + prod(extents[d.removesuffix("'")] for d in to[0] - inner),
     }
+    if max(sizes.values()) > LARGEST:
+        return None  # no workload has such dims, so that nothing proves a bound of the product
     return _joined(workload, (first, second), sides, sizes)
 
 
