@@ -289,7 +289,7 @@ def shared_group(text: str, sizes: str, memory: int) -> dict[str, Any]:
         (0, "if l <= m", "if l <= m+1", "two ways"),
         (1, "if l <= m", "if m >= l+1", "two ways"),
         (2, "if l <= m", "if n <= m", "other dims|leave out"),
-        (0, "0.5 * A[m,k] * B[k,l]", "A[m,k] + B[k,l]", "no product"),
+        (0, "0.5 * A[m,k] * B[k,l]", "A[m,k] + B[k,l]", "no product of two"),
     ],
 )
 def test_statements_around_a_tensor_must_touch_it_alike(number: int, old: str, new: str, reason: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -56,12 +57,15 @@ def values(dims: Iterable[str], rules: Iterable[Inequality], extents: dict[str, 
         groups = [group for group in groups if group not in joined]
         groups.append((every, [rule, *(each for _, some in joined for each in some)]))
     for group, some in groups:
-        total *= _values(wanted, group, some, extents)
+        total *= _values(group & wanted, frozenset(some), tuple((d, extents[d]) for d in sorted(group)))
     return total * prod(extents[d] for d in wanted.difference(*(group for group, _ in groups)))
 
 
-def _values(wanted: set[str], group: frozenset[str], rules: list[Inequality], extents: dict[str, int]) -> int:
-    """The same for dims that rules tie together."""
+@lru_cache(maxsize=256)
+def _values(wanted: frozenset[str], rules: frozenset[Inequality], sizes: tuple[tuple[str, int], ...]) -> int:
+    """The same for dims with their extents that rules tie together."""
+    extents = dict(sizes)
+    group = frozenset(extents)
     if not group:
         return int(all(rule.constant <= 0 for rule in rules))
     hidden = group - wanted

@@ -53,7 +53,8 @@ def shared_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[
 
 def _core(chain: StatedChain, number: int, kept: str) -> tuple[int, Access]:
     """A statement and its access to what is shared."""
-    need(chain.said[number].multiplies, "a statement is no product")
+    product = chain.said[number].multiplies and len(chain.accesses[number]) == 3
+    need(product, "a statement is no product of two tensors")
     found = [access for access in chain.accesses[number] if chain.held[access["tensor"]] == kept]
     need(len(found) == 1, "a statement must touch the shared tensor once")
     return number, found[0]
