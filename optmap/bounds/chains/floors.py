@@ -13,7 +13,7 @@ from optmap.base.errors import CheckError
 from optmap.bounds.chains.barrier import barrier
 from optmap.bounds.chains.certificate import chain_certificate
 from optmap.bounds.chains.counts import NOTHING, chain_counts, chain_words, loaded_tensors, stored_tensors
-from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups
+from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups, unclaimed
 from optmap.bounds.chains.joined import joined
 from optmap.bounds.chains.lines import lines
 from optmap.bounds.chains.shared import shared
@@ -88,9 +88,8 @@ def _accepted(workload: Workload, document: Document) -> bool:
 
 
 def _expression(workload: Workload, groups: Sequence[StatementGroup]) -> str:
-    claimed = frozenset[str]().union(*(group.claimed for group in groups))
     terms = [group.expression for group in groups]
-    return " + ".join([*terms, *(f"|{t}|" for t in loaded_tensors(workload) if t not in claimed)]) or "0"
+    return " + ".join([*terms, *(f"|{t}|" for t in unclaimed(workload, groups))]) or "0"
 
 
 def _uncounted(workload: Workload) -> tuple[str, ...]:

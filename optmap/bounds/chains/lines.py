@@ -43,7 +43,7 @@ from math import ceil, isqrt, prod
 import numpy as np
 import numpy.typing as npt
 
-from optmap.bounds.chains.groups import StatementGroup, claims
+from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.joined import join
 from optmap.workloads.workload import Workload
 
@@ -105,21 +105,22 @@ def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
         pair = join(workload, first, second)
         if pair is None:
             continue
-        heavy = min(pair.product.weight(access) for access in pair.product.tensors) * pair.unit
-        sizes, room = pair.product.extents, memory_words // heavy
+        weight = min(pair.product.weight(access) for access in pair.product.tensors) * pair.unit
+        sizes, room = pair.product.extents, memory_words // weight
         if room < 3:
             continue
         chosen, proved = strongest(sizes, room)
         if not chosen:
             continue
-        group = StatementGroup(
-            argument="lines",
-            statements=(first.name, second.name),
-            claimed=claims(workload, [first, second]),
-            loads_words=max(0, heavy * (ceil(proved) - pair.free_elements)),
-            proof={"lines": [_document(line, weight) for line, weight in chosen]},
-            expression=f"({first.name} and {second.name} as one product: {len(chosen)} lines below the loads of its "
-            f"tensors, proof: optmap/bounds/chains/lines.py){''.join(f' - |{name}|' for name in pair.less)}",
+        group = group_of(
+            workload,
+            "lines",
+            [first, second],
+            loads_words=weight * (ceil(proved) - pair.free_elements),
+            proof={"lines": [_document(*each) for each in chosen]},
+            expression=f"{first.name} and {second.name} as one product: {len(chosen)} lines below the loads of its "
+            "tensors, proof: optmap/bounds/chains/lines.py",
+            less=pair.less,
         )
         found.append(group)
     return found
