@@ -43,7 +43,7 @@ from optmap.base.errors import LimitError
 from optmap.bounds.chains.counts import is_whole
 from optmap.bounds.chains.groups import StatementGroup, appearing, group_of
 from optmap.bounds.chains.joined import live_dims
-from optmap.bounds.chains.lines import Floats, least_touched, touched
+from optmap.bounds.chains.touching import Floats, Sides, about_touched, least_touched
 from optmap.workloads.domain import points
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import TensorAccess, Workload
@@ -65,7 +65,7 @@ class Meeting:
     places: int
     operations: int
     """At a place."""
-    sides: tuple[int, int]
+    sides: Sides
     """Elements of the other two tensors at a place, at most."""
 
     def least(self, most: int) -> Fraction:
@@ -74,18 +74,11 @@ class Meeting:
         Args:
             most: elements of K that a segment uses.
         """
-        e = min(most, self.operations)
-        full, rest = divmod(self.operations, e)
-        (a, b), one = self.sides, Fraction(1)
-        return least_touched(self.places * full, e, a, b, one) + least_touched(self.places, rest, a, b, one)
+        return least_touched(self.places, self.operations, most, self.sides, Fraction(1))
 
     def about(self, most: Floats) -> Floats:
         """The same in floats, for many numbers."""
-        e = np.minimum(most, self.operations)
-        full = np.floor(self.operations / e)
-        return np.asarray(
-            self.places * (full * touched(e, *self.sides, 1.0) + touched(self.operations - full * e, *self.sides, 1.0))
-        )
+        return about_touched(self.places, self.operations, most, self.sides, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
