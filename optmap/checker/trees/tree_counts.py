@@ -139,14 +139,14 @@ class _Counts:
                 why = f"incomplete: {self.chain.names[number]} reads {made} before it is complete"
                 need(writer.address < reader.address, f"{why}: its branch is before that of {made}")
                 for loop in set(writer.above.loops) & set(reader.above.loops):
-                    inner = loop.dim in self.tree.dims[writer.statement] and loop.dim not in dims_of(access)
+                    inner = loop.dim in self.chain.dims[writer.statement] and loop.dim not in dims_of(access)
                     need(not inner, f"{why}: the loop over {loop.dim} above both leaves {made} unfinished")
 
     def _check_loops(self) -> None:
         for leaf in self.tree.leaves:
             for loop in leaf.above.loops:
                 name = self.chain.names[leaf.statement]
-                fine = loop.dim in self.tree.dims[leaf.statement]
+                fine = loop.dim in self.chain.dims[leaf.statement]
                 need(fine, f"not counted: a loop over {loop.dim} above {name}, which does not have it")
         for keep in self.tree.keeps:
             for dim, _, _ in keep.pin:

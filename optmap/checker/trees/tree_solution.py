@@ -8,7 +8,7 @@ from typing import Any
 
 from ..bounds.bound import check_bound
 from ..bounds.crossings import boundary_of, check_machine, fast_words
-from ..chains.chain import StatedChain, dims_of
+from ..chains.chain import StatedChain
 from ..chains.chain_bound import chain_lines, check_chain
 from ..chains.chain_text import read_chain_statement
 from ..core.form import MACHINE, MOVED, PROOF, STATUS, WORK
@@ -156,8 +156,8 @@ def check_rooms(doc: Any, chain: StatedChain, counted: CountedTree) -> None:
 def check_statements(doc: Any, chain: StatedChain) -> None:
     """Every statement has as many operations as its dims have iterations together."""
     need([row["name"] for row in doc["statements"]] == chain.names, f"statements must be {', '.join(chain.names)}")
-    for row, accesses in zip(doc["statements"], chain.accesses, strict=True):
-        operations = prod(chain.extents[d] for d in {d for access in accesses for d in dims_of(access)})
+    for row, dims in zip(doc["statements"], chain.dims, strict=True):
+        operations = prod(chain.extents[d] for d in dims)
         need(row["operations"] == operations, f"{row['name']} has {operations} operations")
 
 
