@@ -13,8 +13,6 @@ from ..core.tools import RefusedError, need
 
 Address = tuple[int, ...]
 """Of a node: its number in the outermost list; behind a sequence the number of the branch and that in its list."""
-Pin = dict[str, tuple[int, int]]
-"""Per dim the first iteration and the one beyond the last."""
 
 
 def nodes_shape(value: Any, where: str) -> None:
