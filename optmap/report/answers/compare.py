@@ -11,7 +11,7 @@ from optmap.answers.documents.solution import solution_document
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow, MethodWords
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown
-from optmap.base.texts import number, several
+from optmap.base.texts import in_percent, number, several
 from optmap.files.fields import Fields
 from optmap.files.inputs import products_of
 from optmap.files.machines import machine_document, machine_from
@@ -279,7 +279,7 @@ def _line(comparison: Comparison, row: ComparisonRow, counted: ComparedWords) ->
         number(row.compulsory_on(counted)),
         number(row.bound_on(counted)),
         *(number(row.found[name].words) if name in own else "-" for name in comparison.methods),
-        "-" if gap is None else f"{100 * gap:.1f} %",
+        in_percent(gap),
         best or "-",
     )
 
@@ -342,7 +342,7 @@ def _method_line(row: MethodRow) -> tuple[str, ...]:
         f"{row.cycles:,}",
         f"{row.edp:.6g}",
         "-" if row.over_best is None else f"{1 + row.over_best:.4f}x",
-        "-" if row.gap is None else f"{100 * row.gap:.1f} %",
+        in_percent(row.gap),
         row.status,
         f"{row.evaluations:,}",
         f"{row.seconds:.2f}",
