@@ -24,7 +24,7 @@ loads of S at most:
 If U is of the second statement, elements that it uses for the last time in g(i) have all their operations there, as
 none comes before t_i; all others are still needed at the end of g(i), and the same holds with ends for beginnings. QED
 
-It is Theorem 5 of the theory of chains. Online statistics (rescaled sums) do without it.
+Online statistics (rescaled sums) do without such a barrier.
 """
 
 from __future__ import annotations

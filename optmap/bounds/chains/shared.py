@@ -24,8 +24,7 @@ as its other two tensors are of no other one, and there to one place each. A seg
 that it does W-1 operations at most at a place; o' of them need x*y >= o' elements of the two: phi(o'). The sum is least
 with as many full segments as possible: t(W-1). What is left of the loads of K, 1 - M/W of them, is n at least. QED
 
-It is Theorem 2' of the theory of chains with limited sides. Elements lighter than they are load no more (see
-`joined.py`): all are as heavy as the lightest.
+Elements lighter than they are load no more (see `joined.py`): all are as heavy as the lightest.
 """
 
 from __future__ import annotations
