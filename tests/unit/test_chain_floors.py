@@ -235,7 +235,7 @@ def test_other_statements_are_not_what_a_certificate_is_of() -> None:
 
 
 def test_whole_rows_that_wait_cost_more_than_rescaled_ones() -> None:
-    """Theorem 5 of the theory of chains: m*l*(1 - sqrt(M/(d*l)))^2 loads, in leading terms."""
+    """The theorem of `barrier.py` has m*l*(1 - sqrt(M/(d*l)))^2 loads, in leading terms."""
     sizes, memory = "m=512,l=4096,k=16,n=16", 2048
     found = {bound.method: bound.loads_words for bound in bounds(chain(WHOLE, sizes), memory)}
     online = {bound.method: bound.loads_words for bound in bounds(chain(WHOLE.replace(", whole", ""), sizes), memory)}
@@ -332,7 +332,7 @@ def test_memories_side_by_side_count_as_one_of_their_capacities_together() -> No
 
 
 def test_cuts_around_one_tensor_are_those_of_lines_where_these_cut_by_it_alone() -> None:
-    """Two products around what lies between them: Theorem 2 of the theory of chains, up to whole segments."""
+    """Two products around what lies between them, up to whole segments."""
     found = {bound.method: bound.loads_words for bound in bounds(chain(PAIR, "m=512,l=512,k=16,n=16"), 256)}
     assert 0.95 * found["lines"] <= found["shared"] <= found["lines"]
 

@@ -24,7 +24,7 @@ loads of S at most:
 If U is of the second statement, elements that it uses for the last time in g(i) have all their operations there, as
 none comes before t_i; all others are still needed at the end of g(i), and the same holds with ends for beginnings. QED
 
-It is Theorem 5 of the theory of chains. Online statistics (rescaled sums) do without it.
+Online statistics (rescaled sums) do without such a barrier.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from itertools import combinations
 from math import ceil, isqrt, prod
 
 from optmap.bounds.chains.counts import loaded_tensors, most_words
-from optmap.bounds.chains.groups import StatementGroup, claims
+from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.joined import join, live_dims
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.expression import Statistic
@@ -55,17 +55,17 @@ class Barrier:
     """U."""
     index_words: int
     """d: words of U for an element of S."""
-    row_words: int
-    """Words of a row of S."""
+    weight: int
+    """w: words of an element of S."""
     length: int
-    """Its elements."""
+    """J: elements of a row of S."""
     rows: int
     once: int
     """Compulsory loads, in words."""
 
     def loads(self, memory: int, segment: int) -> Fraction:
         """Loads that segments of so many loads prove."""
-        waiting = max(0, self.length - (memory + segment) // self.index_words) * (self.row_words // self.length)
+        waiting = max(0, self.length - (memory + segment) // self.index_words) * self.weight
         return Fraction((self.rows * waiting + self.once) * segment, memory + segment)
 
     def best_segment(self, memory: int) -> int:
@@ -82,14 +82,14 @@ def barrier(workload: Workload, memory_words: int) -> list[StatementGroup]:
     for first, second in combinations(workload.statements, 2):
         for each in barriers(workload, first, second):
             segment = each.best_segment(memory_words)
-            group = StatementGroup(
-                argument="barrier",
-                statements=(first.name, second.name),
-                claimed=claims(workload, [first, second]),
+            group = group_of(
+                workload,
+                "barrier",
+                [first, second],
                 loads_words=ceil(each.loads(memory_words, segment)),
                 proof={"operand": each.operand, "segment": segment},
-                expression=f"({first.name} and {second.name} with whole rows between them, cut by {segment:,} loads, "
-                f"which meet words of {each.operand}, proof: optmap/bounds/chains/barrier.py)",
+                expression=f"{first.name} and {second.name} with whole rows between them, cut by {segment:,} loads, "
+                f"which meet words of {each.operand}, proof: optmap/bounds/chains/barrier.py",
             )
             found.append(group)
     return found
@@ -112,7 +112,7 @@ def barriers(workload: Workload, first: Statement, second: Statement) -> Iterato
                     yield Barrier(
                         operand=operand.name,
                         index_words=own,
-                        row_words=length * workload.weight(core),
+                        weight=workload.weight(core),
                         length=length,
                         rows=core.footprint(extents) // length,
                         once=once,
@@ -129,7 +129,7 @@ def _places(workload: Workload, tensor: str) -> Iterator[int]:
 
 def _own_words(workload: Workload, core: TensorAccess, operand: TensorAccess, place: int) -> int:
     """Words of an operand for an element of what is made or read that no other element of its row needs; 0 if none."""
-    dims, inner = live_dims(workload, operand), live_dims(workload, core)
-    if operand == core or dims is None or inner is None or not {*core.axes[place].dims}.intersection(inner) <= {*dims}:
+    live = live_dims(workload, (operand, core))
+    if operand == core or live is None or not live[core].intersection(core.axes[place].dims) <= live[operand]:
         return 0
-    return workload.weight(operand) * prod(workload.extents[d] for d in dims if d not in inner)
+    return workload.weight(operand) * prod(workload.extents[d] for d in live[operand] - live[core])

@@ -27,7 +27,8 @@ class StatedChain:
         self.accesses: list[list[Access]] = [[_written(*access) for access in each.accesses] for each in self.said]
         every = [access for accesses in self.accesses for access in accesses]
         self.extents: dict[str, int] = doc["extents"]
-        used = {d for access in every for d in dims_of(access)}
+        self.dims = [{d for access in accesses for d in dims_of(access)} for accesses in self.accesses]
+        used = set[str]().union(*self.dims)
         need(used == set(self.extents) and bool(used), "extents do not cover the dims")
         need(all(n <= LARGEST for n in self.extents.values()), "an extent is beyond 2^63-1")
         self.bytes: dict[str, float] = doc["bytes"]
@@ -125,30 +126,52 @@ class StatedChain:
             tensor = source
         return tensor
 
+    def elements(self, access: Access) -> int:
+        """Elements that an access touches, at most."""
+        return prod(count(dict(axis["terms"]), self.extents) for axis in access["axes"])
+
     def most(self, access: Access) -> int:
         """Words that an access touches, at most."""
-        axes = [dict(axis["terms"]) for axis in access["axes"]]
-        return self.weights[access["tensor"]] * prod(count(axis, self.extents) for axis in axes)
+        return self.weights[access["tensor"]] * self.elements(access)
+
+    def claimed(self, names: list[str]) -> set[str]:
+        """Tensors whose loads some statements count; of some made in place of each other the last."""
+        read = {access["tensor"] for each in names for access in self.accesses[self.names.index(each)][1:]}
+        return {self.held[t] for t in read} | {t for t in names if not self.starts_empty(t)}
+
+    def appearing(self, names: list[str]) -> set[str]:
+        """Tensors whose words some statements may find or create without a load: of others, or started empty."""
+        return {t for t in self.names if t not in names or self.starts_empty(t)}
+
+    def padded(self, number: int) -> bool:
+        """Whether some subscript of a statement has implicit padding."""
+        return any("real" in axis for access in self.accesses[number] for axis in access["axes"])
+
+    def done(self, number: int) -> Done:
+        """The points of a statement that are done if it has no conditions."""
+        return Done(self.accesses[number], self.extents_of(number))
+
+    def extents_of(self, number: int) -> dict[str, int]:
+        """The extents of the dims of a statement."""
+        return {d: n for d, n in self.extents.items() if d in self.dims[number]}
 
     def is_whole(self, tensor: str) -> bool:
         """Whether every element of a tensor is there: conditions and padding may leave some unwritten."""
         if tensor not in self.names:
             return True
         number = self.names.index(tensor)
-        accesses = self.accesses[number]
-        done = Done(accesses, {d: self.extents[d] for access in accesses for d in dims_of(access)})
-        touched = done.together(accesses[0]["axes"])
-        return not self.said[number].conditions and touched * self.weights[tensor] == self.most(accesses[0])
+        output = self.accesses[number][0]
+        touched = self.done(number).together(output["axes"])
+        return not self.said[number].conditions and touched == self.elements(output)
 
     def doc_of(self, number: int) -> dict[str, Any]:
         """What a certificate of one statement alone has to say of it, if it accumulates."""
         said = self.said[number]
         tensors = {access["tensor"] for access in self.accesses[number]}
-        dims = {d for access in self.accesses[number] for d in dims_of(access)}
         return {
             "expression": said.text.replace(" = ", " += ", 1),
-            "extents": {d: self.extents[d] for d in dims},
-            "bytes": {t: self.bytes[t] for t in tensors},
+            "extents": self.extents_of(number),
+            "bytes": {t: n for t, n in self.bytes.items() if t in tensors},
             "semantics": "accumulate",
         }
 

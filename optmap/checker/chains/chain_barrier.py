@@ -6,23 +6,18 @@ from fractions import Fraction
 from math import ceil, prod
 from typing import Any
 
-from ..core.shapes import Shape, count, many, name, positive
+from ..core.shapes import Shape, name, positive
 from ..core.tools import need
 from .chain import Access, StatedChain
 from .chain_pairs import join, live
 
-BARRIER: dict[str, Shape] = {
-    "argument": name,
-    "statements": many(name, 2),
-    "operand": name,
-    "segment": positive,
-    "loads_words": count,
-}
+BARRIER: dict[str, Shape] = {"operand": name, "segment": positive}
 
 
-def barrier_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[str, ...]]:
-    """Words that two products load at least, and the tensors whose loads these are."""
-    pair, segment = join(chain, doc["statements"]), doc["segment"]
+def barrier_loads(doc: Any, chain: StatedChain, memory: int) -> int:
+    """Words that two products load at least."""
+    _ = join(chain, doc["statements"])
+    segment = doc["segment"]
     first, second = (chain.names.index(each) for each in doc["statements"])
     kept = chain.held[chain.names[first]]
     made = chain.accesses[first][0]
@@ -33,7 +28,7 @@ def barrier_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple
         for number, core in ((first, made), (second, read)):
             inner = live(core, chain.extents)
             along = inner.intersection(d for d, _ in core["axes"][place]["terms"])
-            length, elements = prod(chain.extents[d] for d in along), chain.most(core) // chain.weights[kept]
+            length, elements = prod(chain.extents[d] for d in along), chain.elements(core)
             for operand in chain.accesses[number][1:]:
                 dims = live(operand, chain.extents)
                 if operand["tensor"] == doc["operand"] and along and along <= dims:
@@ -42,7 +37,7 @@ def barrier_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple
                     most = max(most, elements // length * waiting * chain.weights[kept])
     every = [*chain.accesses[first], *chain.accesses[second]]
     once = sum(chain.most(access) for access in every if access["tensor"] in chain.loaded())
-    return ceil(Fraction((most + once) * segment, memory + segment)), pair.claimed
+    return ceil(Fraction((most + once) * segment, memory + segment))
 
 
 def _places(chain: StatedChain, kept: str) -> list[int]:

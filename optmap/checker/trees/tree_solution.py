@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from ..bounds.crossings import boundary_of, check_machine, fast_words
-from ..chains.chain import StatedChain, dims_of
+from ..chains.chain import StatedChain
 from ..chains.chain_bound import chain_lines
 from ..chains.chain_document import CHAIN_WORK, proved_claims, read_chain
 from ..core.form import MACHINE, MOVED, PROOF, STATUS
@@ -139,8 +139,8 @@ def check_rooms(doc: Any, chain: StatedChain, counted: CountedTree) -> None:
 def check_statements(doc: Any, chain: StatedChain) -> None:
     """Every statement has as many operations as its dims have iterations together."""
     need([row["name"] for row in doc["statements"]] == chain.names, f"statements must be {', '.join(chain.names)}")
-    for row, accesses in zip(doc["statements"], chain.accesses, strict=True):
-        operations = prod(chain.extents[d] for d in {d for access in accesses for d in dims_of(access)})
+    for row, dims in zip(doc["statements"], chain.dims, strict=True):
+        operations = prod(chain.extents[d] for d in dims)
         need(row["operations"] == operations, f"{row['name']} has {operations} operations")
 
 

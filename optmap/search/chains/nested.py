@@ -168,7 +168,7 @@ def _best(question: Question, pair: ProductPair, steps: Ordered[Step | None]) ->
             continue
         count = count_tree(tree)
         cost = count.value_of(question.objective, workload, machine)
-        if not count.violations and (best is None or cost < best[1]):
+        if not count.broken and (best is None or cost < best[1]):
             best = tree, cost
         if question.clock.late and best is not None:
             break
