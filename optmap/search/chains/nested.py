@@ -56,7 +56,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class FusedStep:
     """How the outermost level is used."""
 
     outer: int
@@ -72,7 +72,7 @@ class Step:
     as often as a square tile does."""
 
 
-def steps_of_levels(question: Question, pair: ProductPair) -> list[Step]:
+def steps_of_levels(question: Question, pair: ProductPair) -> list[FusedStep]:
     """Of each choice of what stays the step that looks best, the best ones first.
 
     Args:
@@ -87,7 +87,7 @@ def steps_of_levels(question: Question, pair: ProductPair) -> list[Step]:
     return sorted(found, key=lambda each: each.about)
 
 
-def _step(question: Question, pair: ProductPair, outer: int, stays: tuple[bool, ...]) -> Step | None:
+def _step(question: Question, pair: ProductPair, outer: int, stays: tuple[bool, ...]) -> FusedStep | None:
     out, inn = pair.sides[outer], pair.sides[1 - outer]
     tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), smallest_tiles(inn.extent)))
     outers, inners = -(-out.extent // tile), -(-inn.extent // inner)
@@ -111,7 +111,7 @@ def _step(question: Question, pair: ProductPair, outer: int, stays: tuple[bool, 
     if np.isinf(about[row]):
         return None
     four = (stays[0], stays[1], stays[2], stays[3])
-    return Step(outer=outer, tile=int(tile[row]), inner=int(inner[row]), stays=four, about=float(about[row]))
+    return FusedStep(outer=outer, tile=int(tile[row]), inner=int(inner[row]), stays=four, about=float(about[row]))
 
 
 def _room(question: Question, level: Level) -> int:
@@ -157,7 +157,7 @@ def _pair(question: Question) -> ProductPair:
     return pair_of(question.workload, *steps)
 
 
-def _best(question: Question, pair: ProductPair, steps: Ordered[Step | None]) -> Found:
+def _best(question: Question, pair: ProductPair, steps: Ordered[FusedStep | None]) -> Found:
     """The best mapping of some steps, None being one product after the other."""
     workload, machine = question.workload, question.machine
     best: tuple[MappingTree, Fraction] | None = None
@@ -198,7 +198,7 @@ def _apart(question: Question, pair: ProductPair) -> MappingTree | None:
     return MappingTree(workload=workload, machine=machine, nodes=nodes)
 
 
-def _fused(question: Question, pair: ProductPair, step: Step) -> MappingTree | None:
+def _fused(question: Question, pair: ProductPair, step: FusedStep) -> MappingTree | None:
     """The mapping of a step; None if a product finds no place in the inner levels."""
     workload, machine = question.workload, question.machine
     *within, outermost = machine.levels
