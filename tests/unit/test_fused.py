@@ -67,6 +67,16 @@ def test_functions_in_place_between_products_cost_nothing():
     assert (solved(512, text, m=64, l=64, k=16, n=16).cost, plain.cost) == (11_968, 11_968)
 
 
+@pytest.mark.parametrize("where", [{"memory": "200w"}, {"machine": "balanced"}])
+def test_numbers_among_factors_move_nothing(where, tmp_path):
+    extents = {"m": 24, "l": 20, "k": 8, "n": 9}
+    plain = optmap.solve(PAIR, extents=extents, **where)
+    scaled = optmap.solve("S[m,l] = 0.125*A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]*2", extents=extents, **where)
+    assert (scaled.cost, scaled.bound.value) == (plain.cost, plain.bound.value)
+    scaled.save(tmp_path / "scaled.json")
+    optmap.check(tmp_path / "scaled.json")
+
+
 def random_chain(rng):
     """Two to five products with heads or without, and functions in place between them."""
     heads, many = rng.choice(("", "", "h,")), rng.randint(2, 5)

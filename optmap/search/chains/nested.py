@@ -38,7 +38,7 @@ from optmap.search.chains.pair import ProductPair, pair_of, steps_of
 from optmap.search.found import Found
 from optmap.search.method import METHODS
 from optmap.search.question import Question
-from optmap.workloads.workload import Semantics
+from optmap.workloads.workload import Semantics, Workload
 
 FAMILY = (
     "fused tiles of the outermost level, of which operands stay or come with every step, in each step the products one "
@@ -237,9 +237,14 @@ def _path(question: Question, machine: Machine, name: str, left: Mapping[str, in
         left: iterations of its dims.
         empty: whether its result starts empty.
     """
-    alone = question.workload.alone(name)
-    alone = replace(alone, name=name, sizes=tuple((d, left[d]) for d, _ in alone.sizes))
-    alone = alone.with_semantics(Semantics.ASSIGN if empty else Semantics.ACCUMULATE)
+    statement = question.workload.statement(name)
+    alone = Workload.product(  # numbers among its factors move nothing
+        name=name,
+        output=statement.output,
+        inputs=statement.inputs,
+        sizes=tuple((d, left[d]) for d, _ in question.workload.sizes if d in statement.dims),
+        semantics=Semantics.ASSIGN if empty else Semantics.ACCUMULATE,
+    )
     asked = replace(question, workload=alone, machine=machine, method=INNER, progress=None)
     try:
         answer = METHODS[INNER].run(asked)

@@ -134,7 +134,7 @@ def steps_of(workload: Workload) -> tuple[ProductStep, ...]:
 
 def _check_product(statement: Statement) -> None:
     """Refuse what is no product of two tensors with plain subscripts."""
-    plain = statement.is_product and len(statement.inputs) == 2 and not statement.domain and statement.row is None
+    plain = statement.multiplies and len(statement.inputs) == 2 and not statement.domain
     distinct = len({access.name for access in statement.accesses}) == 3
     if not (plain and distinct and is_plain(statement.output)):
         raise InputError(
