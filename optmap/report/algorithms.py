@@ -117,7 +117,6 @@ def plot_algorithms(workload: Workload, rows: Sequence[AlgorithmRow], axes: Any 
         colour, marker = PALETTE[index % len(PALETTE)], MARKERS[index % len(MARKERS)]
         axes.plot(*zip(*points, strict=True), color=colour, marker=marker, ms=6, lw=2, label=name)
     axes.axhline(1.0, color="#000000", lw=2.5, label="lower bound")
-    axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_ylabel("loads + stores over the bound", fontsize=14)
     axes.set_title(workload.title, fontsize=14)

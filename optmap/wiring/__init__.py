@@ -3,7 +3,7 @@
 Lower rooms ask a registry by key; what is registered here imports the modules of upper rooms when it is first asked
 for, inside functions, so that nothing is loaded before it is used and type checkers and import-linter see every import.
 
-Outputs are in the file called as the folder of `optmap/report` that makes them.
+Outputs are in the file named after the folder of `optmap/report` that makes them: `answer_outputs` for `answers`.
 """
 
 from __future__ import annotations

@@ -82,9 +82,14 @@ class FusedNetwork(Shown):
         return sum(share.traffic_words for share in self.shares)
 
     @property
+    def saved_words(self) -> int:
+        """By the chains that are fused."""
+        return sum(len(chain.fused) * chain.saved_words for chain in self.chains)
+
+    @property
     def fused_words(self) -> int:
         """By the chains that are fused and all other layers."""
-        return self.apart_words - sum(len(chain.fused) * chain.saved_words for chain in self.chains)
+        return self.apart_words - self.saved_words
 
     @property
     def remaining(self) -> dict[str, int]:

@@ -58,7 +58,7 @@ def curve_table(curve: FusedCurve) -> str:
             f"{found.apart_words:,}",
             f"{found.fused_words:,}",
             f"{found.floor_words:,}",
-            percent(found.apart_words - found.fused_words, found.apart_words),
+            percent(found.saved_words, found.apart_words),
             f"{sum(len(each.fused) for each in found.chains)}",
         )
         for found in curve.samples
@@ -95,7 +95,7 @@ def _fusion(found: FusedNetwork) -> dict[str, object]:
     return {
         "apart_words": found.apart_words,
         "fused_words": found.fused_words,
-        "saved_words": found.apart_words - found.fused_words,
+        "saved_words": found.saved_words,
         "floor_words": found.floor_words,
         "chains": [_chain_document(found, each) for each in found.chains],
         "remaining": {name: count for name, count in found.remaining.items() if count},
@@ -154,7 +154,7 @@ def _statements(found: FusedNetwork, each: FusedChain) -> list[tuple[str, str]]:
 
 def _sums(found: FusedNetwork) -> str:
     fused = sum(len(each.fused) for each in found.chains)
-    saved = percent(found.apart_words - found.fused_words, found.apart_words)
+    saved = percent(found.saved_words, found.apart_words)
     most = percent(found.apart_words - found.floor_words, found.apart_words)
     return pairs(
         [

@@ -74,13 +74,14 @@ def capacity_axis(axes: Any, label: str, *, in_bytes: bool = True, sizes: Sequen
     """A logarithmic axis of capacities.
 
     Args:
-        axes: matplotlib axes with a logarithmic horizontal axis of base 2.
+        axes: matplotlib axes, whose horizontal axis becomes logarithmic.
         label: of the axis.
         in_bytes: ticks as sizes such as `64 KiB`; else as numbers of words.
         sizes: the capacities drawn; few of them that are apart become the ticks, else powers of two do.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
+    axes.set_xscale("log", base=2)
     apart = all(high >= 1.5 * low for low, high in pairwise(sizes))
     few = 0 < len(sizes) < MOST_TICKS and apart
     axes.xaxis.set_major_locator(FixedLocator(list(sizes)) if few else LogLocator(base=2, numticks=MOST_TICKS))

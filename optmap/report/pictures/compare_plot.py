@@ -87,7 +87,6 @@ def _curves(comparison: Comparison, styles: dict[str, dict[str, Any]], axes: Any
         held = [row.memory_words * per_word for row in own]
         label = name + _said(comparison, own[0].found[name].counted)
         axes.plot(held, [row.found[name].words for row in own], label=label, **styles[name])
-    axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     capacity_axis(
         axes, "fast memory" + ("" if comparison.unit == "bytes" else " (words)"), in_bytes=comparison.unit == "bytes"

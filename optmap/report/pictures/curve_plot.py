@@ -35,7 +35,6 @@ def plot_curve(curve: CapacityCurve, axes: Any = None) -> Any:
     axes.axhline(curve.compulsory_words, color=FLOOR, lw=1.6, ls=":", label="compulsory")
     if curve.knee is not None:
         axes.axvline(curve.knee.room_words, color=FLOOR, lw=1.0, label="5 % above compulsory")
-    axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     capacity_axis(axes, "fast memory (words)", in_bytes=False)
     count_axis(axes.yaxis)

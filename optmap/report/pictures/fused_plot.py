@@ -35,7 +35,6 @@ def plot_fused_curve(curve: FusedCurve, axes: Any = None) -> Any:
         axes.plot(
             sizes, floors, color=BOUND_COLOR, ls="--", marker="x", label="floor of each chain and layer by itself"
         )
-        axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         capacity_axis(axes, "capacity", sizes=sizes)
         count_axis(axes.yaxis)

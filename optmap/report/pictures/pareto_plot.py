@@ -150,7 +150,6 @@ def _metric_axis(axes: Any, side: str, metric: str) -> None:
 
     label = "energy" if metric == "energy_pj" else metric_label(metric)
     if metric == "capacity_bytes" and side == "x":
-        axes.set_xscale("log", base=2)
         capacity_axis(axes, label)
         return
     axis = getattr(axes, f"{side}axis")

@@ -57,7 +57,6 @@ def plot_curve(panel: Panel, *, real_bytes: int | None = None, title: str = "", 
             axes.plot(held, words, color=BOUND_COLOR, ls="--", marker="x", label="proved bound", zorder=5)
         _shade(axes, panel)
         axes.axhline(panel.compulsory_words, color="#555555", ls=":", lw=1.4, label="compulsory", zorder=1)
-        axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         held = sorted({size for size, _ in panel.bounds} | {s.capacity_bytes for x in panel.series for s in x.samples})
         capacity_axis(axes, capacity_label(panel), sizes=held)
@@ -115,7 +114,6 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         axes.patch.set(hatch="////", edgecolor="#bbbbbb")
         widest = sorted({float(edge) for _, series in rows for cell in _cells(series) for edge in cell[:2]})
         axes.grid(False)
-        axes.set_xscale("log", base=2)
         cells = None
         for place, (_, series) in enumerate(rows):
             for left, right, sample in _cells(series):
@@ -127,8 +125,8 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         sizes = sorted({float(sample.capacity_bytes) for _, series in rows for sample in series.samples})
-        axes.set_xlim(widest[0], widest[-1])
         capacity_axis(axes, capacity_label(panels[0]), sizes=sizes)
+        axes.set_xlim(widest[0], widest[-1])
         bar = axes.figure.colorbar(cells, ax=axes, pad=0.02)
         bar.set_label("exact / bound - 1 (%)")
         bar.locator = MaxNLocator(4 if len(rows) > 8 else 2)
@@ -188,10 +186,9 @@ def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any 
         bound = [view.total.bound_at(size) for size in sizes]
         axes.plot(sizes, bound, color="#000000", ls="--", label="proved bound (sum)")
         axes.axhline(view.total.compulsory_words, color="#000000", ls=":", lw=1.4, label="compulsory (sum)")
-        axes.set_xscale("log", base=2)
+        capacity_axis(axes, capacity_label(view.total))
         axes.set_xlim(sizes[0], sizes[-1])
         axes.set_ylim(bottom=0)
-        capacity_axis(axes, capacity_label(view.total))
         _engineering(axes.yaxis)
         axes.set_ylabel(words_label(view.total.word_bits))
         lost = len(view.missing)

@@ -193,7 +193,6 @@ def _draw_regimes(curve: NetworkCurve, axes: Any) -> None:
     labels = [f"{layer.workload.rpartition('/')[2]} ({counts[layer.workload]}x)" for layer in curve.regimes]
     axes.set_yticks(range(len(labels)), labels, fontsize=8.5)
     axes.invert_yaxis()
-    axes.set_xscale("log", base=2)
     axes.grid(visible=False)
     capacity_axis(axes, capacity_label(curve.view.total), sizes=sizes)
     axes.figure.legend(
