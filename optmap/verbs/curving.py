@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import inf, nan, prod
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
@@ -86,7 +87,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
     least, most = _range(problem, asked["memory"])
     clock, progress = Clock.after(asked["time_limit"]), asked["progress"]
     tracer = Tracer(
-        ask=lambda words: _answer(problem, words, objective, clock),
+        ask=cache(lambda words: _answer(problem, words, objective, clock)),  # bisections meet
         within=asked["within"] / 100,
         clock=clock,
         tell=lambda text: None if progress is None else progress(text, 1 - clock.left / asked["time_limit"]),

@@ -29,7 +29,7 @@ class Subscript:
     @property
     def dims(self) -> tuple[str, ...]:
         """The dims of this subscript, in the order written."""
-        return tuple(dim for dim, _ in self.terms)
+        return tuple([dim for dim, _ in self.terms])
 
     def count(self, tile: Mapping[str, int]) -> int:
         """Number of distinct index values over a tile, padding included.
@@ -91,7 +91,7 @@ class TensorAccess(Concise):
     @property
     def dims(self) -> frozenset[str]:
         """Every dim that occurs in a subscript."""
-        return frozenset(dim for axis in self.axes for dim in axis.dims)
+        return frozenset([dim for axis in self.axes for dim, _ in axis.terms])
 
     def footprint(self, tile: Mapping[str, int]) -> int:
         """Elements of the tensor that a tile touches, padding included (a product over the axes)."""

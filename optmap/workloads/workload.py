@@ -253,7 +253,9 @@ class Workload(Shown):
             UnknownNameError: if none does.
         """
         known = {each.name: each for each in self.statements}
-        return known[choose("statement", name, known, where=self.title)]
+        if name not in known:  # only then the title is made
+            choose("statement", name, known, where=self.title)
+        return known[name]
 
     def alone(self, name: str) -> Workload:
         """One of the statements as a workload of its own, called after its output where this one has a name.

@@ -9,6 +9,7 @@ import optmap
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds import bounds
 from optmap.cli.app import app
+from optmap.verbs import curving
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 SMALL = {"m": 6, "l": 5, "k": 3, "n": 2}
@@ -60,6 +61,19 @@ def test_the_knee_is_the_least_capacity_near_what_is_compulsory_and_fusing_pays_
     assert smaller.cost > limit
     better = [point.room_words for point in curve.points if point.words < point.apart]
     assert curve.pays == (better[0], better[-1])
+
+
+def test_no_capacity_is_asked_for_twice(monkeypatch):
+    asked, answer = [], curving._answer
+
+    def noted(workload, words, objective, clock, method=None):
+        asked.append((words, method))
+        return answer(workload, words, objective, clock, method)
+
+    monkeypatch.setattr(curving, "_answer", noted)
+    optmap.curve(PAIR, extents=SMALL, semantics="assign", within=0)
+    asked = [words for words, method in asked if method is None]
+    assert len(asked) == len(set(asked)) > 10
 
 
 def test_of_one_statement_nothing_is_fused():

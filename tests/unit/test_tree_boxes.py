@@ -1,6 +1,7 @@
 """Mapping trees in closed form against the literal walk, and what is left to the walk."""
 
 import random
+from itertools import pairwise
 
 import pytest
 import random_trees
@@ -9,7 +10,7 @@ from mapping_trees import REFERENCE, reference_tree
 from random_trees import kept_for_some, random_tree, there_for_some
 
 from optmap.base.errors import TreeError
-from optmap.count.trees import count_boxes, count_tree, walk_tree
+from optmap.count.trees import boxes, count_boxes, count_tree, walk_tree
 from optmap.files.fields import Fields
 from optmap.files.trees import read_tree
 from optmap.machines.machine import Level, Machine
@@ -67,6 +68,27 @@ def test_keeps_for_some_inside_each_other_are_counted_as_they_are_walked(block, 
             counted += 1
             alike(count, walk_tree(tree))
     assert counted > 20
+
+
+def test_of_steps_the_first_ones_that_lie_otherwise_between_cuts_are_enough():
+    rng = random.Random(5)
+    for _ in range(300):
+        extent, tile = rng.randint(1, 40), rng.randint(1, 12)
+        first = rng.randrange(extent)
+        step = (first, rng.randint(first + 1, extent))
+        ends = sorted({0, extent, *(rng.randint(0, extent) for _ in range(rng.randint(0, 3)))})
+        cuts = list(pairwise(ends))
+
+        def kinds(starts, step=step, tile=tile, cuts=cuts):
+            found = {}
+            for start in starts:
+                interval = (start, min(start + tile, step[1]))
+                found.setdefault(tuple(max(0, min(interval[1], b) - max(start, a)) for a, b in cuts), interval)
+            return found
+
+        starts = boxes._starts(step, tile, cuts)
+        assert kinds(starts) == kinds(range(*step, tile))
+        assert len(starts) <= 2 * len(ends)
 
 
 def test_reference_trees_are_counted_alike():

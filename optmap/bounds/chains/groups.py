@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from optmap.bounds.chains.counts import chain_words, is_whole, loaded_tensors, most_words, starts_empty
 from optmap.bounds.result import Document
@@ -83,7 +83,7 @@ def alone(workload: Workload, memory_words: int) -> list[StatementGroup]:
     for statement in workload.statements:
         if not (statement.is_product and all(is_whole(workload, access.name) for access in statement.inputs)):
             continue
-        nest = workload.alone(statement.name).with_semantics(Semantics.ACCUMULATE)
+        nest = _loaded_alone(workload, statement.name)
         unit = nest.word_bits // workload.word_bits
         if memory_words < unit:
             continue
@@ -102,6 +102,12 @@ def alone(workload: Workload, memory_words: int) -> list[StatementGroup]:
         )
         found.append(group)
     return found
+
+
+@lru_cache(maxsize=64)
+def _loaded_alone(workload: Workload, name: str) -> Workload:
+    """A statement by itself whose first appearances are loads."""
+    return workload.alone(name).with_semantics(Semantics.ACCUMULATE)
 
 
 def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[StatementGroup, ...]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import prod
 
@@ -75,6 +76,7 @@ def joined(workload: Workload, memory_words: int) -> list[StatementGroup]:
     return found
 
 
+@lru_cache(maxsize=64)
 def join(workload: Workload, first: Statement, second: Statement) -> Joined | None:
     """Two products of a chain as one product; None if they are none."""
     if not (first.multiplies and second.multiplies and len(first.inputs) == len(second.inputs) == 2):

@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, permutations
 from math import ceil, isqrt, prod
 
@@ -153,6 +154,7 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
     if not kinds:
         return []
     columns, gains = [], []
+    once = np.array([float(sizes["h"] * prod(sizes[d] for d in dims)) for dims in DIMS.values()])
     for (cut, light, g), most in zip(kinds, lengths, strict=True):
         places, a, b = _sides(cut, light, sizes)
         e = np.minimum(most - 1, a * b)
@@ -160,7 +162,6 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
         least = places * (full * touched(e, a, b, float(g)) + touched(a * b - full * e, a, b, float(g)))
         counted = {cut: room / most, light: np.full(most.size, float(g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
-        once = np.array([float(sizes["h"] * prod(sizes[d] for d in dims)) for dims in DIMS.values()])
         columns.append(rows)
         gains.append(least - once @ rows)
     ends = np.cumsum([most.size for most in lengths])
@@ -177,12 +178,19 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
 def _lengths(sides: tuple[int, int, int], g: Fraction, room: int) -> Floats:
     """W with which whole numbers of segments leave a last one of few operations; and the least and the largest W."""
     _, a, b = sides
-    top = max(1, a * b // (room - 1))
-    numbers = np.unique([*range(1, min(FEW, top) + 1), *np.geomspace(1, top, MANY).astype(int), top])
+    numbers = _numbers(max(1, a * b // (room - 1)))
     bend = min(a * a / float(g), float(g) * b * b, a * b)
     rests = bend * np.arange(SHARES + 1) / SHARES
     most = np.floor((a * b - rests[:, None]) / numbers[None, :]).ravel() + 1
     return np.unique(np.concatenate([most[most >= room], [room, room + 1, max(room, a * b + 1)]]))
+
+
+@lru_cache(maxsize=8)
+def _numbers(top: int) -> npt.NDArray[np.int64]:
+    """Numbers of full segments that are tried, up to the largest one."""
+    found = np.unique([*range(1, min(FEW, top) + 1), *np.geomspace(1, top, MANY).astype(int), top])
+    found.setflags(write=False)
+    return found
 
 
 def _around(line: Line, sides: tuple[int, int, int], room: int) -> Floats:

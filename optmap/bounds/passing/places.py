@@ -98,8 +98,12 @@ def _least(places: int, rows: int, columns: int, segment: int, *, even: int, fir
         longer = places * other + places * segment // other - first
         root = even / (4 * places * one)
         v = int(PARTS * (1 - min(root, 1.0) ** 2))
-        twice = (_twice(places, one, other, segment, part) for part in {0, v, min(v + 1, PARTS - 1), *parts})
-        found.append(min(even + max(longer, 0), max(twice)))
+        once, twice = even + max(longer, 0), 0
+        for part in {0, v, min(v + 1, PARTS - 1), *parts}:
+            twice = max(twice, _twice(places, one, other, segment, part))
+            if twice >= once:
+                break  # the lesser of both counts
+        found.append(min(once, twice))
         # Least at an end: h*S + phi(J*D - h*m, T) is concave in h.
         some = (places * full * one + _pay(places, rest, other), places * (full + 1) * one)
         found.append(places * other + min(_pay(places, rows * columns, other), *some))
@@ -133,8 +137,8 @@ def _again(times: int, area: int, least: int) -> int:
 
 def _even(places: int, rows: int, columns: int, segment: int) -> int:
     """What all places pay at least if phi is all that segments pay."""
-    full, rest = divmod(rows * columns, segment)
-    return _pay(places * full, segment, min(rows, columns)) + _pay(places, rest, min(rows, columns))
+    (full, rest), whole = divmod(rows * columns, segment), min(rows, columns)
+    return _pay(places * full, segment, whole) + _pay(places, rest, whole)
 
 
 def _twice(places: int, one: int, other: int, segment: int, part: int) -> int:

@@ -356,11 +356,25 @@ class _Boxes:
                 inside = [
                     (*before, (start, min(start + loop.tile, before[-1][1])))
                     for before in found
-                    for start in (range(*before[-1], loop.tile) if every else before[-1][:1])
+                    for start in (_starts(before[-1], loop.tile, cuts) if every else before[-1][:1])
                 ]
                 kinds = {tuple(_common(each, cuts) for each in place): place for place in reversed(inside)}
                 found = list(kinds.values())
         return found
+
+
+def _starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:
+    """Where the steps of a loop begin, of all that lie otherwise between some cuts the first one at least.
+
+    Args:
+        step: what the loop goes over.
+        tile: iterations of its steps.
+        cuts: intervals that end where the next one begins.
+    """
+    first, beyond = step
+    trips = -(-(beyond - first) // tile)
+    near = {(end - first) // tile + more for _, end in cuts for more in (0, 1)}  # the others are like the one before
+    return [first + trip * tile for trip in sorted({0, trips - 1} | near) if 0 <= trip < trips]
 
 
 def _common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from optmap.answers.documents.solution import solution_document
 from optmap.answers.over_capacity.capacity_curve import CapacityCurve, CurvePoint
 from optmap.base.texts import number, several
+from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
 from optmap.report.tables import grid, pairs, workload_lines
 
@@ -67,5 +67,5 @@ def _point(point: CurvePoint) -> dict[str, Any]:
         "words_apart": point.apart,
         "proved": point.answer.proved,
         "method": point.answer.method,
-        "mapping": solution_document(point.answer)["mapping"],
+        "mapping": mapping_document(point.answer.mapping),
     }

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import lru_cache
 from math import gcd, isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import NO_LIMIT, Clock
+from optmap.search.chains.least import STAYS, least_alone, least_words
 from optmap.search.chains.pair import PairOperand, ProductPair, Side
 
 Ints = NDArray[np.int64]
@@ -69,32 +70,41 @@ class Apart:
     words: int
 
 
+@lru_cache(maxsize=256)
 def smallest_tiles(extent: int) -> Ints:
-    """Of every number of tiles the smallest tile, in increasing order."""
+    """Of every number of tiles the smallest tile, in increasing order; nothing may be written into it."""
     few = np.arange(1, isqrt(extent) + 2, dtype=np.int64)
     numbers = np.concatenate([few, -(-extent // few)])  # of tiles: few, or as many as tiles of a small size are
-    return np.unique(-(-extent // numbers))
+    tiles = np.unique(-(-extent // numbers))
+    tiles.setflags(write=False)
+    return tiles
 
 
 def best_fused(pair: ProductPair, memory: int, clock: Clock = NO_LIMIT) -> Fused | None:
-    """The fused mapping that moves the fewest words; None if none fits.
+    """The fused mapping that moves the fewest words; None if none fits. What moves more by `least_words` is not made.
 
     Args:
         pair: two products.
         memory: words that fit.
         clock: when it is late, the best so far is taken.
     """
-    found: list[Fused] = []
-    for outer, *stays in product((0, 1), *[(False, True)] * 4):
-        if clock.late and found:
+    inner = [smallest_tiles(side.extent) for side in reversed(pair.sides)]
+    least = [row for outer in (0, 1) for row in least_words(pair, memory, outer, inner[outer])]
+    found: Fused | None = None
+    best: tuple[float, int] = np.inf, len(least)
+    for bound, number in sorted((float(row.min()), number) for number, row in enumerate(least)):
+        if np.isinf(bound) or (bound, number) > best or (clock.late and found):
             break
-        found += _fused(pair, memory, outer, tuple(map(bool, stays)))
-    return min(found, key=lambda each: each.words, default=None)
+        outer, stays = divmod(number, len(STAYS))
+        for each in _fused(pair, memory, outer, STAYS[stays], inner[outer][least[number] <= best[0]]):
+            if (each.words // pair.times, number) < best:  # the first one of several as good
+                best, found = (each.words // pair.times, number), each
+    return found
 
 
-def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...]) -> Iterator[Fused]:
+def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...], inner_tiles: Ints) -> Iterator[Fused]:
     out, inn = pair.sides[outer], pair.sides[1 - outer]
-    tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), smallest_tiles(inn.extent)))
+    tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), inner_tiles))
     depths = (pair.depth, pair.width)
     a = [each.words * size for each, size in zip((out.first, out.second), depths, strict=True)]
     c = [each.words * size for each, size in zip((inn.first, inn.second), depths, strict=True)]
@@ -271,13 +281,25 @@ def best_apart(alone: Alone, memory: int, once: Collection[str] = ()) -> Apart |
         memory: words that fit.
         once: tensors every element of which comes once, as something is done to it in place.
     """
-    found = [member for kept in range(6) if (member := _apart(alone, memory, kept, once)) is not None]
-    return min(found, key=lambda each: each.words, default=None)
+    ones, least = [], []
+    for kept in range(6):
+        *operands, groups = alone.roles(kept)
+        ones.append(alone.tiles(groups[0]))
+        least.append(least_alone(operands, [alone.extents[group] for group in groups], memory, ones[kept]))
+    found: Apart | None = None
+    best: tuple[float, int] = np.inf, len(least)
+    for bound, kept in sorted((float(each.min()), kept) for kept, each in enumerate(least)):
+        if np.isinf(bound) or (bound, kept) > best:
+            break
+        member = _apart(alone, memory, kept, once, ones[kept][least[kept] <= best[0]])
+        if member is not None and (member.words, kept) < best:  # the first one of several as good
+            best, found = (member.words, kept), member
+    return found
 
 
-def _apart(alone: Alone, memory: int, kept: int, once: Collection[str]) -> Apart | None:
+def _apart(alone: Alone, memory: int, kept: int, once: Collection[str], first_tiles: Ints) -> Apart | None:
     own, near, far, (first, second, third) = alone.roles(kept)
-    one, other = (each.ravel() for each in np.meshgrid(alone.tiles(first), alone.tiles(second)))
+    one, other = (each.ravel() for each in np.meshgrid(first_tiles, alone.tiles(second)))
     lines = np.minimum(one * near.words + far.words, other * far.words + near.words)
     left = memory - one * other * own.words - lines
     length, breadth, depth = (alone.extents[group] for group in (first, second, third))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import TypeVar
 
@@ -160,13 +161,14 @@ def _check_link(before: ProductStep, statement: Statement) -> None:
         )
 
 
+@lru_cache(maxsize=256)
 def pair_of(
     workload: Workload,
     one: ProductStep,
     other: ProductStep,
     *,
     stores: bool = True,
-    inside: Collection[str] = (),
+    inside: tuple[str, ...] = (),
     cut: str | None = None,
 ) -> ProductPair:
     """Two neighbours as a pair.
