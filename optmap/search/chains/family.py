@@ -19,7 +19,7 @@ Source: section 3 of the theory of chains: visits of an operand that stays are o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd, isqrt
@@ -273,35 +273,41 @@ def products_of(pair: ProductPair, *, whole: bool = False) -> tuple[Alone, Alone
     )
 
 
-def best_apart(alone: Alone, memory: int, once: Collection[str] = ()) -> Apart | None:
+def best_apart(
+    alone: Alone, memory: int, once: Collection[str] = (), *, kinds: Sequence[int] = range(6), beside: int = 0
+) -> Apart | None:
     """The mapping of a product by itself that moves the fewest words; None if none fits.
 
     Args:
         alone: the product.
         memory: words that fit.
         once: tensors every element of which comes once, as something is done to it in place.
+        kinds: of which tensor a tile may stay, see `Alone.roles`.
+        beside: words that are needed beside that tile while nothing streams past it.
     """
     ones, least = [], []
-    for kept in range(6):
+    for kept in kinds:
         *operands, groups = alone.roles(kept)
         ones.append(alone.tiles(groups[0]))
-        least.append(least_alone(operands, [alone.extents[group] for group in groups], memory, ones[kept]))
+        least.append(least_alone(operands, [alone.extents[group] for group in groups], memory, ones[-1]))
     found: Apart | None = None
     best: tuple[float, int] = np.inf, len(least)
-    for bound, kept in sorted((float(each.min()), kept) for kept, each in enumerate(least)):
-        if np.isinf(bound) or (bound, kept) > best:
+    for bound, number in sorted((float(each.min()), number) for number, each in enumerate(least)):
+        if np.isinf(bound) or (bound, number) > best:
             break
-        member = _apart(alone, memory, kept, once, ones[kept][least[kept] <= best[0]])
-        if member is not None and (member.words, kept) < best:  # the first one of several as good
-            best, found = (member.words, kept), member
+        member = _apart(alone, memory, kinds[number], once, ones[number][least[number] <= best[0]], beside=beside)
+        if member is not None and (member.words, number) < best:  # the first one of several as good
+            best, found = (member.words, number), member
     return found
 
 
-def _apart(alone: Alone, memory: int, kept: int, once: Collection[str], first_tiles: Ints) -> Apart | None:
+def _apart(
+    alone: Alone, memory: int, kept: int, once: Collection[str], first_tiles: Ints, *, beside: int = 0
+) -> Apart | None:
     own, near, far, (first, second, third) = alone.roles(kept)
     one, other = (each.ravel() for each in np.meshgrid(first_tiles, alone.tiles(second)))
     lines = np.minimum(one * near.words + far.words, other * far.words + near.words)
-    left = memory - one * other * own.words - lines
+    left = memory - one * other * own.words - np.maximum(lines, beside)
     length, breadth, depth = (alone.extents[group] for group in (first, second, third))
     ones, others = -(-length // one), -(-breadth // other)
     fits = left >= 0
