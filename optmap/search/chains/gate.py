@@ -89,32 +89,8 @@ def gate_of(workload: Workload, *, stores: bool = True) -> Gate | None:
     meeting = next((each for each in workload.statements if _meets(workload, each)), None)
     if meeting is None:
         return None
-    chains = [
-        [each for each in workload.statements if workload.stored_as[each.name] == workload.stored_as[name]]
-        for name in (*(access.name for access in meeting.inputs), meeting.name)
-    ]
-    first, second = chains[0][0], chains[1][0]
-    makers = [each for each in workload.statements if each in (first, second)]
-    between = [each for each in workload.statements if any(each in chain for chain in chains) and each not in makers]
-    behind = [each for each in workload.statements if each not in (*makers, *between)]
+    makers, between, last = _parts(workload, meeting)
     result = workload.stored_as[meeting.name]
-    _check_makers(makers, meeting)
-    if len(behind) != 1 or behind[0] is not workload.statements[-1] or workload.outputs:
-        raise InputError(
-            f"{workload.title}: mappings of {meeting.name}, a function of {makers[0].name} and {makers[1].name}, are "
-            "known where one product reads it and nothing else is made"
-        )
-    last = behind[0]
-    names = [access.name for each in (*makers, last) for access in each.inputs]
-    own = set(names) - {result}
-    if names.count(result) != 1 or len(own) != 4 or any(workload.roles[name] is not TensorRole.INPUT for name in own):
-        raise InputError(
-            f"{last.name} must read {result}, which is made of {makers[0].name} and {makers[1].name}, and these and it "
-            "no other tensor that is made or read elsewhere: other mappings are not known"
-        )
-    for each in (*makers, last):
-        if not all(map(is_plain, each.accesses)):
-            raise InputError(f"{each} has other subscripts than dims; mappings of such gates are not known")
     functions = tuple(each.name for each in between if each.name != result)
     pairs = [
         pair_of(workload, ProductStep(each, (*functions, result)), ProductStep(last, ()), stores=stores)
@@ -127,6 +103,33 @@ def gate_of(workload: Workload, *, stores: bool = True) -> Gate | None:
         meeting=replace(pairs[0].shared, name=meeting.name, words=workload.weight(meeting.output)),
         between=tuple(each.name for each in between),
     )
+
+
+def _parts(workload: Workload, meeting: Statement) -> tuple[list[Statement], list[Statement], Statement]:
+    """Both products, what is done between the products, and the last one; refused where they are something else."""
+    stored = workload.stored_as
+    chains = [
+        [each for each in workload.statements if stored[each.name] == stored[name]]
+        for name in (*(access.name for access in meeting.inputs), meeting.name)
+    ]
+    firsts = [chain[0] for chain in chains]
+    makers = [each for each in workload.statements if each in firsts[:2]]
+    between = [each for each in workload.statements if any(each in chain for chain in chains) and each not in makers]
+    behind = [each for each in workload.statements if each not in (*makers, *between)]
+    _check_makers(makers, meeting)
+    if len(behind) != 1 or behind[0] is not workload.statements[-1] or workload.outputs:
+        raise InputError(
+            f"{workload.title}: mappings of {meeting.name}, a function of {makers[0].name} and {makers[1].name}, are "
+            "known where one product reads it and nothing else is made"
+        )
+    _check_reads(workload, makers, behind[0], stored[meeting.name])
+    reads = (*meeting.inputs, *(access for access in behind[0].inputs if access.name == stored[meeting.name]))
+    for each, access in zip(firsts, reads, strict=True):
+        if tuple(map(str, each.output.axes)) != tuple(map(str, access.axes)):
+            raise InputError(
+                f"{access.name} is made as {each.output} and read as {access}; both need the same subscripts"
+            )
+    return makers, between, behind[0]
 
 
 def _meets(workload: Workload, statement: Statement) -> bool:
@@ -143,7 +146,7 @@ def _check_makers(makers: Sequence[Statement], meeting: Statement) -> None:
     """Refuse what are no two products with an operand in common, or results that are read in another way."""
     one, two = makers
     for each in makers:
-        if not (each.is_product and len(each.inputs) == 2) or each.domain:
+        if not each.is_product or len(each.inputs) != 2:
             raise InputError(f"{each.name} is no product of two tensors, and {meeting.name} is made of its result")
     shared = {str(access) for access in one.inputs} & {str(access) for access in two.inputs}
     names = {access.name for access in one.inputs} & {access.name for access in two.inputs}
@@ -155,3 +158,17 @@ def _check_makers(makers: Sequence[Statement], meeting: Statement) -> None:
     for access in (one.output, two.output, *meeting.inputs):
         if access.dims != meeting.output.dims or not is_plain(access):
             raise InputError(f"{access} has other dims than {meeting.output}; mappings of such gates are not known")
+
+
+def _check_reads(workload: Workload, makers: Sequence[Statement], last: Statement, result: str) -> None:
+    """Refuse a last statement that is no product of the result and an input, and operands that are read elsewhere."""
+    names = [access.name for each in (*makers, last) for access in each.inputs]
+    own, both = set(names) - {result}, f"{makers[0].name} and {makers[1].name}"
+    if names.count(result) != 1 or len(own) != 4 or any(workload.roles[name] is not TensorRole.INPUT for name in own):
+        raise InputError(
+            f"{last.name} must read {result}, and what else {last.name}, {both} read must be inputs that no other "
+            f"statement reads, but for the one that {both} share"
+        )
+    for each in (*makers, last):
+        if not (each.is_product and all(map(is_plain, each.accesses))):
+            raise InputError(f"{each} is no product of two tensors with a dim in every subscript")
