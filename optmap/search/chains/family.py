@@ -80,6 +80,20 @@ def smallest_tiles(extent: int) -> Ints:
     return tiles
 
 
+def even_blocks(extent: int, tile: Ints, most: Ints) -> tuple[Ints, Ints]:
+    """The smallest blocks of which there are as few as of the largest ones, and how many there are in all tiles.
+
+    Args:
+        extent: of the side with the tiles.
+        tile: sizes of tiles.
+        most: sizes of the largest blocks, one at least.
+    """
+    tiles = -(-extent // tile)
+    last = extent - (tiles - 1) * tile
+    full, rest = -(-tile // most), -(-last // most)
+    return np.maximum(-(-tile // full), -(-last // rest)), (tiles - 1) * full + rest
+
+
 def best_fused(pair: ProductPair, memory: int, clock: Clock = NO_LIMIT) -> Fused | None:
     """The fused mapping that moves the fewest words; None if none fits. What moves more by `least_words` is not made.
 
@@ -117,15 +131,13 @@ def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...], 
     block = np.ones_like(tile)
     if not (stays[2] and stays[3]):  # else a larger block saves nothing
         block = np.minimum(tile, np.minimum(*(each.largest_blocks(room, line, inner) for each in phases)))
-        block = -(-tile // -(-tile // np.maximum(block, 1)))  # as even as they can be: as few, and smaller
+    block, blocks = even_blocks(out.extent, tile, np.maximum(block, 1))
     left = room - block * line - np.maximum(*(each.room(block, inner) for each in phases))
     fits = left >= 0
     if not fits.any():
         return
-    tile, inner, block, left = tile[fits], inner[fits], block[fits], left[fits]
+    tile, inner, block, blocks, left = tile[fits], inner[fits], block[fits], blocks[fits], left[fits]
     tiles, inners = -(-out.extent // tile), -(-inn.extent // inner)
-    last = out.extent - (tiles - 1) * tile
-    blocks = (tiles - 1) * -(-tile // block) + -(-last // block)
     visits = [np.where(stays[2 + i], np.where(inners > 1, tiles, 1), blocks) for i in (0, 1)]
     words = np.zeros_like(tile)
     for i, (each, size) in enumerate(zip((out.first, out.second), depths, strict=True)):

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.search.chains.family import Apart, best_apart, products_of, smallest_tiles
+from optmap.search.chains.family import Apart, best_apart, even_blocks, products_of, smallest_tiles
 from optmap.search.chains.gate import Gate, GateOperand
 
 Ints = NDArray[np.int64]
@@ -204,7 +204,7 @@ class _Tiles:
         if not fits.any():
             return found
         tile, inner, block, room = tile[fits], inner[fits], block[fits], room[fits]
-        block, blocks = _even(self.extent, tile, block)
+        block, blocks = even_blocks(self.extent, tile, block)
         left = room - _most([_least([a * block + b for a, b in lines]) for lines in self._phases(inner)])
         words, again = self._words(-(-self.extent // tile), -(-self.indices // inner), blocks)
         costs = [each.cost * (each.side != self.outer) for each in self.operands]
@@ -286,14 +286,6 @@ def _least(some: Sequence[Ints]) -> Ints:
 
 def _most(some: Sequence[Ints]) -> Ints:
     return np.asarray(np.maximum.reduce(some))
-
-
-def _even(extent: int, tile: Ints, most: Ints) -> tuple[Ints, Ints]:
-    """The smallest blocks of which there are as few as of the largest that fit, and their number in all tiles."""
-    tiles = -(-extent // tile)
-    last = extent - (tiles - 1) * tile
-    full, rest = -(-tile // most), -(-last // most)
-    return np.maximum(-(-tile // full), -(-last // rest)), (tiles - 1) * full + rest
 
 
 def _saved_at_most(left: Ints, costs: Sequence[int], again: Ints, indices: int) -> Ints:
