@@ -28,13 +28,14 @@ MOST_TILES = 2**19
 
 
 def fused(question: Question) -> Found:
-    """The mapping of the family that moves the fewest words; of two products every member is looked at.
+    """The mapping of the family that moves the fewest words; of two products, and of a gate, all are looked at.
 
     Args:
         question: of a chain of products and a machine of one level.
 
     Raises:
-        InputError: for a chain that is none of products, numbers beyond 64 bits, or an objective that is not in words.
+        InputError: for a chain that is neither products nor a gate, numbers beyond 64 bits, or an objective that is not
+            in words.
         LimitError: for more tile sizes than are looked at.
         InfeasibleError: if no member fits.
     """
