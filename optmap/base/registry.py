@@ -13,8 +13,8 @@ Kept = TypeVar("Kept")
 class Registry(Generic[Kept]):
     """Values that are made, and their modules imported, when they are first used.
 
-    A room that must not import what stands above it has a registry; the one module of wiring, which every process
-    imports with the package, says what makes each value:
+    A room that must not import what stands above it has a registry; `optmap/wiring`, which every process imports
+    with the package, says what makes each value:
 
         PRESENTATIONS: Registry[Presentation] = Registry("presentation")
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from html import escape
 from pathlib import Path, PurePath
 from textwrap import wrap
 from typing import Any, ClassVar, TypeVar
@@ -167,6 +166,8 @@ class Shown(Concise):
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
+        from html import escape
+
         return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:

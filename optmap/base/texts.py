@@ -52,9 +52,17 @@ def exact_text(value: Fraction) -> str:
 
 def percent(part: float, whole: float) -> str:
     """A share in percent with one decimal; a dash of nothing (a capacity below one word)."""
-    if not whole:
-        return "-"
-    return f"{100 * part / whole:.1f} %"
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def in_percent(share: float | None, digits: int = 1) -> str:
+    """A share or a gap in percent; a dash where there is none.
+
+    Args:
+        share: 1 for all.
+        digits: decimals.
+    """
+    return "-" if share is None else f"{100 * share:.{digits}f} %"
 
 
 def natural(text: str) -> list[tuple[int, str]]:

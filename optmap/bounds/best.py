@@ -1,31 +1,27 @@
 """Method `best`: the strongest of compulsory traffic, a convex program over maps, windows, visits and passes.
 
-The only place where a bound gets its certificate: none leaves it that the independent checker has not
-proved again.
+The only place where a bound gets its certificate.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from fractions import Fraction
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.base.errors import CheckError, InputError
+from optmap.base.errors import InputError
 from optmap.bounds.certificate import AnyProof, bound_certificate
 from optmap.bounds.compulsory import created_words
 from optmap.bounds.exponents.maps import map_system
 from optmap.bounds.exponents.proof import ExponentProof, operations_bound, ranked_proofs
 from optmap.bounds.passing.passes import PassesProof, passes_proofs
 from optmap.bounds.passing.visits import VisitsProof, visits_proofs
-from optmap.bounds.result import Document, LowerBound
+from optmap.bounds.proved import first_proved
+from optmap.bounds.result import LowerBound
 from optmap.bounds.windows.halo_proof import HaloProof, halo_proofs, why_no_halo
 from optmap.bounds.windows.tap_class_proof import ClassesProof, class_proofs
 from optmap.bounds.windows.tap_classes import why_no_classes
-from optmap.checker import RefusedError, check_document
 from optmap.workloads.workload import Padding, Semantics, Workload
-
-log = logging.getLogger(__name__)
 
 
 def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> LowerBound:
@@ -113,33 +109,19 @@ def certified(method: str, workload: Workload, memory_words: int, proofs: Sequen
         CheckError: if the checker refuses them all.
     """
     system = map_system(workload)
-    for proof in (*proofs, None):
-        document = bound_certificate(workload, memory_words, system, proof, method)
-        if not _accepted(workload, document):
-            continue
-        return LowerBound(
-            method=method,
-            loads_words=document["claims"]["loads_words"],
-            stores_words=document["claims"]["stores_words"],
-            exponents=_exponents(workload, proof),
-            expression=_expression(workload, proof),
-            assumptions=_assumptions(workload, proof),
-            certificate=document,
-        )
-    raise CheckError(
-        f"{workload.title}: the independent checker refuses even its compulsory traffic, so that no bound is proved; "
-        "please report the workload"
+    tried: Sequence[AnyProof | None] = (*proofs, None)
+    proof, document = first_proved(
+        workload, ((each, bound_certificate(workload, memory_words, system, each, method)) for each in tried)
     )
-
-
-def _accepted(workload: Workload, document: Document) -> bool:
-    """Whether the independent checker proves a certificate again; a refusal is logged, never overruled."""
-    try:
-        check_document(document)
-    except RefusedError as error:
-        log.warning("%s: a bound was dropped, the checker refuses its certificate: %s", workload.title, error)
-        return False
-    return True
+    return LowerBound(
+        method=method,
+        loads_words=document["claims"]["loads_words"],
+        stores_words=document["claims"]["stores_words"],
+        exponents=_exponents(workload, proof),
+        expression=_expression(workload, proof),
+        assumptions=_assumptions(workload, proof),
+        certificate=document,
+    )
 
 
 def _exponents(workload: Workload, proof: AnyProof | None) -> dict[str, Fraction]:

@@ -12,6 +12,7 @@ INCLUSIVE = "a level outside others holds a copy of what they hold: only its own
 TOTAL = "the capacities of all levels on the fast side count together"
 SUMMED = "words of all instances together: a word that reaches several of them counts for each (no multicast)"
 INSTANCES = "every output element is computed by one of the instances: no reduction is split among them"
+TOGETHER = "all instances count as one memory of their capacities together, as one may load what another makes"
 
 
 def boundary_instances(machine: Machine, level: int) -> int:
@@ -19,13 +20,19 @@ def boundary_instances(machine: Machine, level: int) -> int:
     return prod(outer.fanout for outer in machine.levels[level + 1 :])
 
 
-def boundary_assumptions(machine: Machine, level: int) -> tuple[str, ...]:
-    """What the bounds at the boundary outside a level take for granted, one sentence each."""
+def boundary_assumptions(machine: Machine, level: int, *, together: bool = False) -> tuple[str, ...]:
+    """What the bounds at the boundary outside a level take for granted, one sentence each.
+
+    Args:
+        machine: the hierarchy.
+        level: index of the level inside the boundary.
+        together: whether instances count as one memory.
+    """
     lines = []
     if level:
         lines.append(INCLUSIVE if machine.levels[level].inclusive else TOTAL)
     if boundary_instances(machine, level) > 1:
-        lines += [SUMMED, INSTANCES]
+        lines += [TOGETHER if together else SUMMED, INSTANCES]
     return tuple(lines)
 
 

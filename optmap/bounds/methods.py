@@ -156,9 +156,13 @@ CHAIN_BOUNDS: dict[str, BoundMethod] = {
         description="products that share a tensor, cut by its loads: branches and masks, too; certified",
         run=_floor("shared", "shared"),
     ),
+    "barrier": BoundMethod(
+        description="two products with a function of whole rows between them, whose rows wait; certified",
+        run=_floor("barrier", "barrier"),
+    ),
     "best": BoundMethod(
         description="groups of statements, each by the strongest of these arguments; certified",
-        run=_floor("best", "joined", "lines", "shared", "alone"),
+        run=_floor("best", "joined", "lines", "shared", "barrier", "alone"),
     ),
 }
 """The same for what is more than one product of tensors."""

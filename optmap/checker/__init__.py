@@ -17,6 +17,7 @@ from typing import Any
 from .bounds.bound import check_bound, prove
 from .bounds.time_bound import check_time_bound
 from .chains.chain_bound import check_chain
+from .chains.chain_time import check_chain_time
 from .core.form import SWEEP_BOUND
 from .core.report import Report, statement_lines
 from .core.shapes import check_form
@@ -89,7 +90,7 @@ def check_document(document: Any) -> Report:
         if schema == "optmap.chain-certificate/1":
             return check_chain(document)
         if schema == "optmap.time-bound/1":
-            return check_time_bound(document)
+            return (check_chain_time if "statements" in document["workload"] else check_time_bound)(document)
         if solved:
             return check_tree_solution(document) if walked else check_solution(document)
         if str(schema).startswith("optmap.accelerator-solution/"):

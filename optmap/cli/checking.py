@@ -86,8 +86,8 @@ def _compared(report: Report, file: Path) -> Report:
     if not (library.is_workload(name) or name in library.list_layers()):
         return report
     own = library.workload(name)
-    several = said.values.get("statements")  # of a chain
-    text = "; ".join(map(str, several)) if isinstance(several, list) else said.text("expression")
+    # a certificate of a chain has texts of statements, every other document their expression
+    text = said.text("expression") if said.has("expression") else "; ".join(said.texts("statements"))
     assigned = own.with_semantics(Semantics.ASSIGN)  # outputs start empty on an accelerator, or where it was asked for
     known = assigned if text == assigned.expression else own
     if (known.expression, known.extents) != (text, said.fields("extents").values):

@@ -37,7 +37,7 @@ class FileFormat:
 
 
 FORMATS: Names[FileFormat] = Names()
-"""The formats by name; those of the library come from the one module of wiring."""
+"""The formats by name; those of the library are in `optmap/wiring/file_formats.py`."""
 
 
 def register_format(made: FileFormat) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from optmap.base.errors import InputError
 from optmap.base.extras import install
-from optmap.onnx_import.order import put_in_order
+from optmap.onnx_import.order import bodies, put_in_order
 from optmap.onnx_import.shapes import STANDARD, with_computed_shapes
 from optmap.workloads.workload import LARGEST_EXTENT
 
@@ -278,8 +278,6 @@ def _element_bits(onnx: Any, kind: int) -> int:
 
 def _node(onnx: Any, node: Any, values: Mapping[str, GraphTensor], versions: Mapping[str, int]) -> OperatorNode:
     standard = node.domain in STANDARD
-    bodies = [attribute.g for attribute in node.attribute if attribute.type == attribute.GRAPH]
-    bodies += [body for attribute in node.attribute for body in attribute.graphs]
     outputs = tuple(_value(values, name) for name in node.output if name)
     return OperatorNode(
         operator=node.op_type if standard else f"{node.domain}.{node.op_type}",
@@ -287,7 +285,7 @@ def _node(onnx: Any, node: Any, values: Mapping[str, GraphTensor], versions: Map
         inputs=tuple(_value(values, name) if name else None for name in node.input),
         outputs=outputs,
         attributes=dict(_attribute(onnx, attribute) for attribute in node.attribute),
-        inner=tuple(inner for body in bodies for inner in _nodes(onnx, body, values, versions)),
+        inner=tuple(inner for body in bodies(node) for inner in _nodes(onnx, body, values, versions)),
         version=versions.get("" if standard else node.domain, 0),
     )
 

@@ -21,14 +21,16 @@ def put_in_order(model: Any, path: Path) -> None:
         InputError: if nodes (or functions) read each other in a cycle, or a value is written twice; names them.
     """
     _sort(model.graph, {weight.name for weight in model.graph.initializer}, path)
-    bodies = {(function.domain, function.name, function.overload): function for function in model.functions}
+    functions = {(function.domain, function.name, function.overload): function for function in model.functions}
     for function in model.functions:
         _sort(function, set(), path)
     calls = {
         key: {
-            callee for node in _all_nodes(function) if (callee := (node.domain, node.op_type, node.overload)) in bodies
+            callee
+            for node in _all_nodes(function)
+            if (callee := (node.domain, node.op_type, node.overload)) in functions
         }
-        for key, function in bodies.items()
+        for key, function in functions.items()
     }
     cycle = _cycle(calls)
     if cycle:
@@ -51,7 +53,7 @@ def _sort(graph: Any, weights: set[str], path: Path) -> None:
                     "the model contradicts itself, export it again"
                 )
             writers[name] = place
-        for body in _bodies(node):
+        for body in bodies(node):
             _sort(body, {weight.name for weight in body.initializer}, path)
     needs = {place: {writers[name] for name in _reads(node) if name in writers} for place, node in enumerate(nodes)}
     order = _order(needs)
@@ -110,7 +112,8 @@ def _cycle(needs: dict[Key, set[Key]]) -> list[Key]:
     return []
 
 
-def _bodies(node: Any) -> Iterator[Any]:
+def bodies(node: Any) -> Iterator[Any]:
+    """The graphs inside a node of control flow."""
     for attribute in node.attribute:
         if attribute.type == attribute.GRAPH:
             yield attribute.g
@@ -120,14 +123,14 @@ def _bodies(node: Any) -> Iterator[Any]:
 def _all_nodes(graph: Any) -> Iterator[Any]:
     for node in graph.node:
         yield node
-        for body in _bodies(node):
+        for body in bodies(node):
             yield from _all_nodes(body)
 
 
 def _reads(node: Any) -> set[str]:
     """What a node reads, its bodies included; a body's own values hide those of the same name around it."""
     found = {name for name in node.input if name}
-    for body in _bodies(node):
+    for body in bodies(node):
         own = {value.name for value in (*body.input, *body.initializer)}
         own |= {name for inner in body.node for name in inner.output}
         wanted = {name for inner in body.node for name in _reads(inner)} | {value.name for value in body.output}

@@ -54,6 +54,18 @@ def _artifact_fits(workload: Workload) -> object:
     return roles_of(workload)
 
 
+def _fused_on_levels(question: Question) -> Found:
+    from optmap.search.chains.nested import fused
+
+    return fused(question)
+
+
+def _apart_on_levels(question: Question) -> Found:
+    from optmap.search.chains.nested import apart
+
+    return apart(question)
+
+
 def _fused(question: Question) -> Found:
     from optmap.search.chains.solve import fused
 
@@ -301,15 +313,18 @@ OF_CHAINS = Route(
     tiles=(TileRule.ANY,),
     chains=True,
 )
+OF_LEVELS = replace(
+    OF_CHAINS, solve=_fused_on_levels, objectives=("bottleneck", "sum"), fewest_levels=2, most_levels=None
+)
 FUSED = Method(
     name="fused",
-    description="chains of products in one memory: fused and unfused trees of a family, of two products the best one",
-    routes=(OF_CHAINS,),
+    description="chains of products in one memory, pairs on several levels: fused and unfused trees of a family",
+    routes=(OF_CHAINS, OF_LEVELS),
 )
 APART = Method(
     name="apart",
     description="what fused is compared with: every product by itself, every intermediate through the slow memory",
-    routes=(replace(OF_CHAINS, solve=_apart),),
+    routes=(replace(OF_CHAINS, solve=_apart), replace(OF_LEVELS, solve=_apart_on_levels)),
 )
 
 METHODS.update(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import inf, nan, prod
+from math import inf, nan
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.clock import SEARCHED, Clock, limited
@@ -112,10 +112,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
 def _range(workload: Workload, memory: object) -> tuple[int, int]:
     """The least and the largest capacity, in words."""
     if memory is None:
-        sizes = {
-            access.name: workload.weight(access) * prod(axis.count(workload.extents) for axis in access.axes)
-            for access in workload.accesses
-        }
+        sizes = {each.name: workload.weight(each) * each.footprint(workload.extents) for each in workload.accesses}
         return 1, sum(sizes.values())
     ends = [capacity.words(workload.word_bits) for capacity in capacities_of(memory, 2)]
     if len(ends) != 2 or ends[0] >= ends[1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -91,7 +92,8 @@ def points(dims: Iterable[str], domain: Sequence[Condition], extents: Mapping[st
     groups = _tied(domain)
     total = prod(extents[d] for d in box.difference(*groups))
     for tied in groups:
-        total *= _inside(sorted(tied), box, [each for each in domain if each.dims <= tied], extents)
+        mine = tuple(each for each in domain if each.dims <= tied)
+        total *= _inside(tuple((d, extents[d]) for d in sorted(tied)), box & tied, mine)
     return total
 
 
@@ -104,8 +106,11 @@ def _tied(domain: Iterable[Condition]) -> list[frozenset[str]]:
     return groups
 
 
-def _inside(dims: list[str], box: frozenset[str], domain: Sequence[Condition], extents: Mapping[str, int]) -> int:
-    """Values of tied dims that are of the box with which some point meets their conditions."""
+@lru_cache(maxsize=256)
+def _inside(sizes: tuple[tuple[str, int], ...], box: frozenset[str], domain: tuple[Condition, ...]) -> int:
+    """Values of tied dims, with their extents, that are of the box with which some point meets their conditions."""
+    extents = dict(sizes)
+    dims = list(extents)
     hidden = [d for d in dims if d not in box]
     longest = max(hidden or dims, key=lambda d: extents[d])
     others = [d for d in dims if d != longest]

@@ -28,6 +28,8 @@ CHAINS = (
     "S[m,l] = 2*A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m",
     "S[m,l] = A[m,k]*B[k,l] if l <= m; P[m,l] = softmax(S[m,l], l) if l <= m; C[m,n] = P[m,l]*D[l,n] if l <= m",
     "S[m,l] = A[m,k]*B[k,l] if l < m + 1 and m <= l + 1; C[m,n] = S[m,l]*D[l,n] if l < m + 1 and m <= l + 1",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l, whole); C[m,n] = P[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], m, whole); C[m,n] = P[m,l]*D[l,n]",
     "G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]",
     "G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]; A[m,f] = silu(G[m,f])*U[m,f]; Y[m,n] = A[m,f]*D[f,n]",
     "T[m,c] = X[m,d]*W[d,c]; Q[m,e] = T[m,c]*A[c,e]; K[m,f] = T[m,c]*B[c,f]",

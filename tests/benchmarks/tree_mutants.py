@@ -43,7 +43,7 @@ def wrong(document: dict[str, Any]) -> list[str]:
     rows = {
         (*row["between"], row["tensor"]): (row["loads_words"], row["stores_words"]) for row in document["boundaries"]
     }
-    found = ["boundaries differ"] * (rows != moved) + list(count.violations)
+    found = ["boundaries differ"] * (rows != moved) + list(count.broken)
     held = [(room.level, room.occupancy_words, room.capacity_words) for room in count.rooms]
     if held != [
         tuple(row[key] for key in ("level", "occupancy_words", "capacity_words")) for row in document["levels"]

@@ -106,7 +106,7 @@ WORDS = (CHAIN, "--extents", EXTENTS)
 CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "derive": (WORDS, (*WORDS, "--classes")),
     "closed-form": (WORDS,),
-    "solve": ((*WORDS, "--machine", "balanced"), (*WORDS, "--machine", "eyeriss_like", "--objective", "energy")),
+    "solve": ((*WORDS, "--machine", "eyeriss_like", "--objective", "energy"),),
     "compare": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like")),
     "race": ((*WORDS, "--machine", "eyeriss_like"), ("{files}/chain.yaml", "--machine", "eyeriss_like")),
     "algorithms": ((*WORDS, "--memory", "64w:640w"),),
@@ -174,7 +174,7 @@ def test_one_statement_that_is_no_product_is_refused_as_well() -> None:
 def test_verbs_in_python_refuse_a_chain() -> None:
     chain = optmap.workload("chains/attention")
     for ask in (
-        lambda: optmap.solve(chain, machine="balanced"),
+        lambda: optmap.solve(chain, machine="eyeriss"),
         lambda: optmap.derive(chain),
         lambda: optmap.compare(chain, memory="64KiB"),
     ):
@@ -182,6 +182,14 @@ def test_verbs_in_python_refuse_a_chain() -> None:
             ask()
     alone = chain.alone("S")
     assert optmap.bound(alone, memory="64KiB").to_dict()["workload"]["name"] == "chains/attention: S"
+
+
+@pytest.mark.parametrize("verb", ["solve", "bound"])
+def test_a_chain_of_the_library_is_known_by_its_name(verb: str, tmp_path: Path) -> None:
+    for extents, known in (((), True), (("--extents", "h=2"), False)):
+        file = tmp_path / f"{known}.json"
+        assert run(verb, "chains/attention", *extents, "--memory", "64KiB", "-o", file).exit_code == 0
+        assert ("NOT chains/attention of the library" in run("check", file).stdout) is not known
 
 
 def test_floors_of_a_chain(tmp_path: Path) -> None:
@@ -200,7 +208,6 @@ def test_floors_of_a_chain(tmp_path: Path) -> None:
     checked = run("check", file)
     assert "for S[m,l] = A[m,k] * B[k,l]; C[m,n] = S[m,l] * D[l,n] (assign" in checked.stdout
     assert f"moves {document['best']['total_words']} words in all" in checked.stdout
-    assert "side by side" in run("bound", *WORDS, "--machine", "eyeriss_like").stderr
     assert "brascamp_lieb" in run("bound", *WORDS, "--memory", "64w", "--methods", "brascamp_lieb").stderr
 
 

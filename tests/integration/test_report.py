@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from optmap.answers.documents.recount import disagreements, evaluate_solution, run_simulations
-from optmap.answers.documents.solution import read_solution, solution_document, write_solution
+from optmap.answers.documents.solution import read_solution, solution_document
 from optmap.answers.proofs.beside import with_bound
 from optmap.api import check, solve
 from optmap.base.errors import InputError
@@ -78,7 +78,7 @@ def result(relaxation: Relaxation | None = None, **changes: object) -> TileAnswe
 def test_document_is_json_and_reads_back(tmp_path: Path) -> None:
     made = result()
     file = tmp_path / "s.json"
-    write_solution(made, file)
+    made.save(file)
     assert json.loads(file.read_text()) == solution_document(made)
     read = read_solution(file)
     assert (read.workload, read.machine, read.mapping) == (WORKLOAD, MACHINE, MAPPING)
@@ -88,7 +88,7 @@ def test_document_is_json_and_reads_back(tmp_path: Path) -> None:
 
 def test_simulation_agrees_with_the_closed_form(tmp_path: Path) -> None:
     file = tmp_path / "s.json"
-    write_solution(result(), file)
+    result().save(file)
     read = read_solution(file)
     evaluation = replace(evaluate_solution(read), simulations=run_simulations(read, 10_000))
     assert disagreements(evaluation) == []
@@ -212,7 +212,7 @@ def test_whole_numbers_beyond_floats_are_exact_in_every_line(tmp_path: Path) -> 
     bound = sum(proof.words for proof in made.certificates)
     assert document["bound"]["value"] == bound > 2**53
     assert f"{bound:,} words" in text
-    write_solution(made, tmp_path / "s.json")
+    made.save(tmp_path / "s.json")
     assert check(tmp_path / "s.json").verified
     assert disagreements(evaluate_solution(read_solution(tmp_path / "s.json"))) == []
 
@@ -220,7 +220,7 @@ def test_whole_numbers_beyond_floats_are_exact_in_every_line(tmp_path: Path) -> 
 def test_numbers_of_one_core_say_so(tmp_path: Path) -> None:
     made = solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 96, "j": 64, "k": 80}, machine="i7-9700k", cores=4)
     path = tmp_path / "s.json"
-    write_solution(made, path)
+    made.save(path)
     inner, outer = made.machine.boundaries[0], made.machine.boundaries[-1]
     for text in (solve_table(made), evaluation_table(evaluate_solution(read_solution(path)))):
         assert "of one memory (the busiest) where several share the work" in text

@@ -142,8 +142,9 @@ def test_a_tree_is_evaluated_and_not_checked(optmap, written):
 
 FUSED = """\
 for (h in steps of 1)
-  /* Fast keeps K of 0 <= l < 5 */
-  for (m in steps of 4)
+  /* Fast keeps K of 0 <= l < 4 */
+  /* Fast keeps V of 0 <= l < 5 */
+  for (m in steps of 1)
     /* Fast keeps S */
     {
       for (k in steps of 1)

@@ -344,7 +344,7 @@ def test_a_certificate_that_the_checker_refuses_is_never_a_bound(monkeypatch, ca
     assert fallen.certificate["segment"] is None
     assert "passes" in fallen.certificate
     assert "the checker refuses its certificate" in caplog.text
-    monkeypatch.setattr("optmap.bounds.best.check_document", _refuse)
+    monkeypatch.setattr("optmap.bounds.proved.check_document", _refuse)
     with pytest.raises(CheckError, match="no bound is proved"):
         best(product, 64)
 

@@ -15,6 +15,7 @@ import pytest
 from cases import some
 from chain_pebbles import least_loads
 
+import optmap
 from optmap.base.errors import InputError
 from optmap.bounds import CHAIN_BOUNDS, bounds
 from optmap.bounds.best import best
@@ -24,6 +25,8 @@ from optmap.checker.chains.chain_lines import price
 from optmap.checker.chains.chain_masks import rules_of, values
 from optmap.checker.chains.chain_text import read_chain_statement
 from optmap.checker.core.tools import digest
+from optmap.machines.machine import Level, Machine
+from optmap.workloads.amounts import Capacity
 from optmap.workloads.domain import points
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
@@ -31,6 +34,7 @@ from optmap.workloads.workload import Semantics, Workload
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "chains.json").read_text(encoding="utf-8"))["products"]
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 CAUSAL = "S[m,l] = 0.5*A[m,k]*B[k,l] if l <= m; P[m,l] = softmax(S[m,l], l) if l <= m; C[m,n] = P[m,l]*D[l,n] if l <= m"
+WHOLE = "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l, whole); C[m,n] = P[m,l]*D[l,n]"
 BRANCHES = "T[m,c] = X[m,d]*W[d,c]; Q[m,e] = T[m,c]*A[c,e]; K[m,f] = T[m,c]*B[c,f]"
 TINY: list[tuple[str, str, int]] = [
     (PAIR, "m=1,l=2,k=2,n=2", 3),
@@ -47,6 +51,9 @@ TINY: list[tuple[str, str, int]] = [
     ("G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]; A[m,f] = silu(G[m,f])*U[m,f]", "m=2,d=2,f=1", 4),
     (BRANCHES, "m=2,c=1,d=1,e=1,f=2", 3),
     (CAUSAL, "m=2,l=2,k=1,n=1", 3),
+    (WHOLE, "m=2,l=3,k=1,n=1", 3),
+    (WHOLE, "m=1,l=4,k=1,n=1", 3),
+    (WHOLE, "m=1,l=3,k=2,n=1", 3),
     (CAUSAL, "m=3,l=2,k=1,n=1", 4),
 ]
 HEAVY = (TINY[2], TINY[5], TINY[10], TINY[14])
@@ -109,6 +116,28 @@ def test_a_group_that_reads_elements_that_are_not_there_is_refused() -> None:
         check_document(signed(forged))
 
 
+@pytest.mark.parametrize(
+    ("number", "old", "new", "reason"),
+    [
+        (2, "D[l,n]", "D[l+1000,n]", "D is read where no statement writes it"),
+        (2, "D[l,n]", "D[2*l,n]", "D is read where no statement writes it"),
+        (0, "D[l,n]", "D[2*l,n]", "D is read where no statement writes it"),
+        (0, "D[l,n]", "D[l in 1..63,n]", "D is read where no statement writes it"),
+        (0, "F[n]", "F[n] if k <= n", "a condition is of a dim that its statement lacks"),
+    ],
+)
+def test_a_chain_that_reads_what_it_does_not_write_is_refused(number: int, old: str, new: str, reason: str) -> None:
+    """The theorem of groups needs every element that is read to be there: others take no room."""
+    text = "D[l,n] = E[l]*F[n]; S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
+    (found,) = bounds(chain(text, "m=64,l=64,k=1,n=32"), 80, ["lines"])
+    forged = json.loads(json.dumps(found.certificate))
+    assert forged["groups"]
+    statement = forged["workload"]["statements"][number]
+    forged["workload"]["statements"][number] = statement.replace(old, new)
+    with pytest.raises(RefusedError, match=reason):
+        check_document(signed(forged))
+
+
 def reference_chain(row: dict[str, Any]) -> Workload:
     return chain(PAIR, f"m={row['m']},l={row['l']},k={row['K']},n={row['N']}")
 
@@ -153,6 +182,7 @@ FORGED = [
     ("O[k,x] = I[c,x+r]*F[k,c,r]; P[j,x] = O[k,x]*G[j,k]", "k=6,c=5,x=20,r=3,j=4", 20),
     (BRANCHES, "m=40,c=12,d=9,e=10,f=11", 30),
     (CAUSAL, "m=40,l=40,k=9,n=10", 30),
+    (WHOLE, "m=40,l=400,k=9,n=10", 50),
 ]
 
 
@@ -204,6 +234,48 @@ def test_other_statements_are_not_what_a_certificate_is_of() -> None:
         check_document(signed(forged))
 
 
+def test_whole_rows_that_wait_cost_more_than_rescaled_ones() -> None:
+    """The theorem of `barrier.py` has m*l*(1 - sqrt(M/(d*l)))^2 loads, in leading terms."""
+    sizes, memory = "m=512,l=4096,k=16,n=16", 2048
+    found = {bound.method: bound.loads_words for bound in bounds(chain(WHOLE, sizes), memory)}
+    online = {bound.method: bound.loads_words for bound in bounds(chain(WHOLE.replace(", whole", ""), sizes), memory)}
+    leading = 512 * 4096 * (1 - (memory / (16 * 4096)) ** 0.5) ** 2
+    assert leading <= found["barrier"] == found["best"] <= 1.1 * leading
+    assert found["best"] > 1.4 * online["best"]
+    assert online["barrier"] == online["compulsory"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whole_rows_that_wait_cost_no_more_than_one_product_after_the_other(seed: int) -> None:
+    """All of what is between them goes through the slow memory, if it must: such a mapping meets every barrier."""
+    rng = random.Random(seed)
+    extents = {"m": rng.randint(1, 9), "l": rng.randint(20, 300), "k": rng.randint(1, 9), "n": rng.randint(1, 9)}
+    memory = rng.randint(6, 60)
+    apart = optmap.solve(PAIR, extents=extents, memory=f"{memory}w", method="apart", objective="loads")
+    for text in (WHOLE, WHOLE.replace("A[m,k]*B[k,l]", "B[k,l]*A[m,k]")):
+        (found,) = bounds(parse_workload(text, extents, semantics=apart.workload.semantics), memory, ["barrier"])
+        assert found.loads_words <= apart.cost
+
+
+def test_a_barrier_needs_whole_rows_and_an_operand_that_is_an_input() -> None:
+    document = bounds(chain(WHOLE, "m=64,l=512,k=4,n=4"), 64, ["barrier"])[0].certificate
+    assert document is not None
+    assert [group["argument"] for group in document["groups"]] == ["barrier"]
+    for number, old, new in ((1, ", whole", ""), (1, "l, whole", "m, whole"), (0, "B[k,l]", "B[l,k] * 2")):
+        forged = copy.deepcopy(document)
+        text = forged["workload"]["statements"][number]
+        forged["workload"]["statements"][number] = text.replace(old, new)
+        if new == "B[l,k] * 2":  # another order of subscripts, and a factor, are the same
+            check_document(signed(forged))
+            continue
+        with pytest.raises(RefusedError, match="a group proves"):
+            check_document(signed(forged))
+    forged = copy.deepcopy(document)
+    forged["groups"][0]["operand"] = "S"
+    with pytest.raises(RefusedError, match="must be an input"):
+        check_document(signed(forged))
+
+
 def shared_group(text: str, sizes: str, memory: int) -> dict[str, Any]:
     """A certificate with one group around a tensor."""
     document: dict[str, Any] = json.loads(json.dumps(bounds(chain(text, sizes), memory, ["shared"])[0].certificate))
@@ -217,7 +289,7 @@ def shared_group(text: str, sizes: str, memory: int) -> dict[str, Any]:
         (0, "if l <= m", "if l <= m+1", "two ways"),
         (1, "if l <= m", "if m >= l+1", "two ways"),
         (2, "if l <= m", "if n <= m", "other dims|leave out"),
-        (0, "0.5 * A[m,k] * B[k,l]", "A[m,k] + B[k,l]", "no product"),
+        (0, "0.5 * A[m,k] * B[k,l]", "A[m,k] + B[k,l]", "no product of two"),
     ],
 )
 def test_statements_around_a_tensor_must_touch_it_alike(number: int, old: str, new: str, reason: str) -> None:
@@ -237,8 +309,30 @@ def test_a_tensor_of_two_statements_around_another_is_counted_once() -> None:
         check_document(signed(forged))
 
 
+def test_memories_side_by_side_count_as_one_of_their_capacities_together() -> None:
+    """What one of them makes another may load: one memory as large as all of them could do what they do."""
+    machine = Machine(
+        name="four",
+        levels=(
+            Level(name="L1", capacity=Capacity(amount=64, unit="words")),
+            Level(name="L2", capacity=Capacity(amount=1024, unit="words"), fanout=4, inclusive=True),
+        ),
+    )
+    extents = {"m": 64, "l": 64, "k": 16, "n": 16}
+    report = optmap.bound(PAIR, extents=extents, machine=machine)
+    inner, outer = report.boundaries
+    assert (inner.instances, inner.memory_words) == (4, 64)
+    for row, memory in ((inner, 256), (outer, 1024)):
+        expected = bounds(report.workload, memory)
+        assert [each.loads_words for each in row.bounds] == [each.loads_words for each in expected]
+        assert all(each.certificate is None or each.certificate["memory_words"] == memory for each in row.bounds)
+    assert inner.busiest_words == -(-inner.best.total_words // 4)
+    assert any("together" in line for line in inner.assumptions)
+    assert not any("together" in line for line in outer.assumptions)
+
+
 def test_cuts_around_one_tensor_are_those_of_lines_where_these_cut_by_it_alone() -> None:
-    """Two products around what lies between them: Theorem 2 of the theory of chains, up to whole segments."""
+    """Two products around what lies between them, up to whole segments."""
     found = {bound.method: bound.loads_words for bound in bounds(chain(PAIR, "m=512,l=512,k=16,n=16"), 256)}
     assert 0.95 * found["lines"] <= found["shared"] <= found["lines"]
 
@@ -336,6 +430,12 @@ def test_other_pairs_are_not_joined(text: str, sizes: str) -> None:
     except InputError:
         workload = chain(text.replace("l+1", "q"), f"{sizes},q=3")
     assert join(workload, workload.statements[0], workload.statements[-1]) is None
+
+
+def test_products_with_dims_beyond_64_bits_when_joined_are_bounded_otherwise() -> None:
+    workload = chain(PAIR, f"m=3,l=3,k={2**62},n={2**62}", semantics=Semantics.ASSIGN)
+    assert join(workload, *workload.statements) is None
+    assert {bound.loads_words for bound in bounds(workload, 30)} == {9 * 2**62}
 
 
 def test_floors_are_as_strong_as_the_reference() -> None:

@@ -47,7 +47,7 @@ def one_kept(workload: Workload, memory: int) -> int:
         for t in (out, *inputs)
     )
     extents = tuple(workload.extents[d] for d in "ijk")
-    alone = Alone(tensors=((c, 0, 1), (a, 0, 2), (b, 1, 2)), groups=(("i",), ("j",), ("k",)), extents=extents)
+    alone = Alone(tensors=((c, 0, 1), (a, 0, 2), (b, 1, 2)), groups=(("i",), ("j",), ("k",)), extents=extents, cut=())
     found = best_apart(alone, memory)
     assert found is not None
     return found.words

@@ -173,7 +173,7 @@ def test_the_geometric_mean_of_nothing_and_of_zero() -> None:
 
 def test_a_curve_goes_on_to_the_end_of_its_search_in_multiples_of_the_bound() -> None:
     found = race(layer("a", EXACT))
-    points = list(curve_of(found, found.layers[0], "exact"))
+    points = list(curve_of(found.layers[0], "exact"))
     assert points == [Improvement(3, 0.5, 1.0105), Improvement(9, 1.0, 1.0), Improvement(10, 4.0, 1.0)]
 
 

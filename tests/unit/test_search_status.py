@@ -10,7 +10,7 @@ from brute_force import best_nest
 
 import optmap
 from optmap.answers.documents.recount import evaluate_solution
-from optmap.answers.documents.solution import read_solution, write_solution
+from optmap.answers.documents.solution import read_solution
 from optmap.base.errors import InputError
 from optmap.count.reference.walk_held import walk_held
 from optmap.files import library
@@ -94,7 +94,7 @@ def test_optimal_is_said_only_of_what_is_proved(method: str, tmp_path) -> None:
     assert result.space
     assert result.space in solve_table(result)
     assert ("optimal, proved" in solve_table(result)) == result.proved
-    write_solution(result, tmp_path / "s.json")
+    result.save(tmp_path / "s.json")
     read = read_solution(tmp_path / "s.json")
     assert read.document["status"] == {
         "stop": result.stop.value,

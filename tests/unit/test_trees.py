@@ -23,7 +23,7 @@ def test_words_and_occupancy_are_those_of_another_implementation(case):
         for row in count.moved
     ] == case["boundaries"]
     assert {room.level: room.occupancy_words for room in count.rooms} == case["occupancy"]
-    assert not count.violations
+    assert not count.broken
 
 
 @pytest.mark.parametrize("case", REFERENCE["cases"], ids=lambda case: case["name"])
@@ -45,7 +45,7 @@ def test_a_tree_that_means_nothing_is_refused_with_its_kind_of_reason(case):
     "case", [each for each in REFERENCE["invalid"] if each["kind"] == "capacity"], ids=lambda case: case["name"]
 )
 def test_a_tree_that_does_not_fit_says_where_and_how_much_is_missing(case):
-    (violation,) = walk_tree(reference_tree(case)).violations
+    (violation,) = walk_tree(reference_tree(case)).broken
     assert violation == f"{case['reason']}: it is short by 1 word"
 
 

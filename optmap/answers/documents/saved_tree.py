@@ -71,7 +71,7 @@ class TreeEvaluation(Shown):
     def disagreements(self) -> list[str]:
         """Sentences: levels that are too small for what the tree keeps, a walk that counts otherwise, wrong claims."""
         return [
-            *self.count.violations,
+            *self.count.broken,
             *(
                 f"{key}: the closed form counts {one}, a literal walk {other}"
                 for key, rows in _rows(self.walk or self.count).items()

@@ -18,7 +18,6 @@ from optmap.answers.documents.tile_parts import tile_parts
 from optmap.answers.documents.tree_parts import tree_parts
 from optmap.base.errors import InputError
 from optmap.base.shown import PRESENTATIONS, Presentation
-from optmap.base.writing import to_json, write_text
 from optmap.bounds.certificate import digest
 from optmap.count.meshes.count import NEST_EXACT
 from optmap.count.meshes.results import SpatialCost
@@ -165,15 +164,6 @@ def solution_document(answer: Answer[Any, Any]) -> dict[str, object]:
     # The time it took is no claim: the same answer has the same digest.
     times = TIMES[kind](answer) if kind in TIMES else {}
     return {**document, **times, "seconds": answer.seconds, "digest": digest(document)}
-
-
-def write_solution(answer: Answer[Any, Any], path: Path) -> None:
-    """Write the document of an answer to a file.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
-    write_text(path, to_json(solution_document(answer)) + "\n")
 
 
 def read_solution(path: str | Path) -> SavedSolution:

@@ -18,9 +18,10 @@ from optmap.base.texts import several
 from optmap.bounds.best import best, met
 from optmap.bounds.compulsory import compulsory
 from optmap.bounds.hierarchy import fast_side_words, instance_words, separating_dims
+from optmap.bounds.methods import bounds
 from optmap.bounds.result import LowerBound
 from optmap.count.timing import Prediction
-from optmap.count.timing.floor import Running
+from optmap.count.timing.floor import Running, instances_used
 from optmap.machines.machine import Machine
 from optmap.search.floors import BoundaryCertificate, WordsFloor
 from optmap.search.result import TileAnswer, reaches
@@ -37,6 +38,8 @@ def certified_bound(workload: Workload, memory_words: int, clock: Clock = NO_LIM
     Raises:
         LimitError: if the time is over before it is known.
     """
+    if not workload.is_product:
+        return bounds(workload, memory_words, ["best"])[0]
     return best(workload, memory_words, clock)
 
 
@@ -119,6 +122,8 @@ def proved_floor(
     for level in range(len(machine.levels)) if levels is None else levels:
         with _noted(machine, level, notes):
             memory = fast_side_words(machine, level, workload.word_bits)
+            if not workload.is_product:  # of a chain all instances that are used count as one
+                memory *= instances_used(machine, level, running.threads)
             found[level] = known.get(level) or bound_in_time(workload, memory, clock, machine.boundaries[level], notes)
     return time_floor(workload, machine, running, found, tuple(notes))
 
@@ -135,7 +140,10 @@ def with_time(report: BoundReport, running: Running) -> BoundReport:
         LimitError: as `proved_floor`.
     """
     known = {
-        level: bound for level, row in enumerate(report.boundaries) for bound in row.bounds if bound.method == "best"
+        level: bound
+        for level, row in enumerate(report.boundaries)
+        for bound in row.bounds
+        if bound.method == "best" and (report.workload.is_product or row.instances == 1)
     }
     return replace(report, time=proved_floor(report.workload, report.machine, running, known=known))
 

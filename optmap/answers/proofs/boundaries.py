@@ -88,6 +88,11 @@ def bound_report(
 ) -> BoundReport:
     """Bounds by several methods at every boundary.
 
+    **Chains in several memories side by side.** What one of P memories of M words makes another one may load. Take any
+    run, its operations in the order of time, and one memory of P*M words that holds whatever one of them holds: every
+    operation finds its words there, and what it loads one of them loads. No reduction is split, so that a word that is
+    being made is in one of them. So all of them together load and store what the bound of P*M words says, at least.
+
     Args:
         workload: the computation.
         machine: gives the capacities.
@@ -100,22 +105,20 @@ def bound_report(
             that holds fewer words than one inside it.
     """
     machine.check_inclusion(workload.word_bits)
-    if not workload.is_product:
-        _refuse_instances(workload, machine)
-        if explained:
-            raise InputError(f"{workload.title}: the exponents of one statement are explained; leave out --explain")
+    if explained and not workload.is_product:
+        raise InputError(f"{workload.title}: the exponents of one statement are explained; leave out --explain")
     rows, largest = [], max(map(workload.weight, workload.accesses))
     for level, between in enumerate(machine.boundaries):
         memory = fast_side_words(machine, level, workload.word_bits, largest)
         if memory < 1:
             raise InputError(f"level {machine.levels[level].name} holds less than one word of {workload.title}")
-        found = bounds(workload, memory, methods)
+        instances, together = boundary_instances(machine, level), not workload.is_product
         row = BoundaryBounds(
             between=between,
             memory_words=memory,
-            instances=boundary_instances(machine, level),
-            assumptions=boundary_assumptions(machine, level),
-            bounds=found,
+            instances=instances,
+            assumptions=boundary_assumptions(machine, level, together=together),
+            bounds=bounds(workload, memory * instances if together else memory, methods),
         )
         rows.append(row)
     reasons = (
@@ -129,13 +132,3 @@ def bound_report(
         explanation=explain(workload, rows[-1].memory_words) if explained else None,
         alone=None if workload.is_product else statements_alone(workload, rows[-1].memory_words),
     )
-
-
-def _refuse_instances(workload: Workload, machine: Machine) -> None:
-    """Refuse memories side by side for a chain: what one of them makes another may load."""
-    shared = [level.name for number, level in enumerate(machine.levels) if boundary_instances(machine, number) > 1]
-    if shared:
-        raise InputError(
-            f"{workload.title}: {machine.name} has several memories {shared[0]} side by side, of which the bounds of "
-            "a chain say nothing yet; give one memory (--memory), or one of the statements by itself"
-        )

@@ -7,7 +7,9 @@ from typing import Any
 
 from optmap.base.clock import Clock
 from optmap.base.errors import ContradictionError
+from optmap.base.texts import several
 from optmap.bounds import bounds
+from optmap.bounds.hierarchy import fast_side_words
 from optmap.search.floors import BoundaryCertificate, WordsFloor
 from optmap.search.result import Answer
 
@@ -15,25 +17,29 @@ from optmap.search.result import Answer
 def with_chain_floor(answer: Answer[Any, Any], clock: Clock) -> Answer[Any, Any]:
     """An answer with what no schedule of its statements goes below.
 
+    The floor of every boundary is that of one memory with the capacity of its fast side; the objective is formed of
+    them as it is formed of the words that move.
+
     Args:
-        answer: a mapping tree on a machine of one level.
-        clock: not looked at: the floor takes a fraction of a second.
+        answer: a mapping tree on a machine without meshes, by one core.
+        clock: not looked at: a floor takes a fraction of a second.
 
     Raises:
         ContradictionError: if the mapping moves fewer words.
     """
-    level = answer.machine.levels[-1]
-    memory = level.most_words(answer.workload.word_bits)
-    objective = answer.question.objective
-    floor = bounds(answer.workload, memory, ["best"])[0]
-    words = floor.total_words if objective.stores else floor.loads_words
-    if answer.exact < words:
-        raise ContradictionError(
-            f"{answer.workload.title}: {objective.counts} of the mapping are {answer.exact:,} words, the bound says "
-            f"{words:,} at least; please report both"
-        )
-    between = (level.name, answer.machine.memory)
-    if floor.certificate is None:
+    workload, machine, objective = answer.workload, answer.machine, answer.question.objective
+    moved, proofs = objective.words(answer.count.moved, machine), dict[int, BoundaryCertificate]()
+    for level, between in enumerate(machine.boundaries):
+        floor = bounds(workload, fast_side_words(machine, level, workload.word_bits), ["best"])[0]
+        words = floor.total_words if objective.stores else floor.loads_words
+        if moved[level] < words:
+            raise ContradictionError(
+                f"{workload.title}: {objective.counts} of the mapping between {' and '.join(between)} are "
+                f"{several(moved[level], 'word')}, the bound says {words:,} at least; please report both"
+            )
+        if floor.certificate is not None:
+            proofs[level] = BoundaryCertificate(between=between, words=words, certificate=floor.certificate)
+    if not proofs:
         return answer
-    proof = BoundaryCertificate(between=between, words=words, certificate=floor.certificate)
-    return replace(answer, floor=WordsFloor(value=words, certificates=(proof,)))
+    value = objective.value({level: proof.words for level, proof in proofs.items()}, machine, workload.word_bits)
+    return replace(answer, floor=WordsFloor(value=value, certificates=tuple(proofs.values())))

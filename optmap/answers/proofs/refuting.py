@@ -80,7 +80,7 @@ class Proving:
             trim = max(self._trims(node), default=None) if self.whole and len(steps) < FEW else None
             split = trim[1] if trim else self._split(node, step)
             if split is None:
-                self._lower(node, step)
+                self._lower(step)
                 left.append(node)
                 continue
             kind, *words = split.split(" ")
@@ -269,7 +269,7 @@ class Proving:
             middle = min(high - 1, max(low, round((low * high) ** 0.5)))
             yield 1e-6 * (pull + 1e-6) * log(high / low), f"cut {level} {dim} {middle}"
 
-    def _lower(self, node: MappingSet, found: Refutation) -> None:
+    def _lower(self, found: Refutation) -> None:
         """Lower the claim below the point that was found."""
         self.lowered += 1
         if self.lowered > LOWERINGS or self.whole:

@@ -256,7 +256,7 @@ def geometric(values: Iterable[float]) -> float | None:
     return exp(fsum(log(value) for value in found) / len(found)) if all(found) else 0.0
 
 
-def curve_of(race: Race, layer: LayerRace, method: str) -> Iterator[Improvement]:
+def curve_of(layer: LayerRace, method: str) -> Iterator[Improvement]:
     """The curve of a method on a layer up to its end, in multiples of the bound where there is one."""
     run = layer.runs[method]
     scale = float(layer.bound) or 1.0

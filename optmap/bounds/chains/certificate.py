@@ -12,7 +12,8 @@ r"""The certificate of a lower bound of a chain: a JSON document that anyone can
     digest        of the document without it
 
 **Statements.** Check: they have the grammar of `optmap/checker/chains/chain_text.py`; no tensor is written twice, or
-read before it is written; the signs of sums are those of the semantics (what is no output starts empty: `=`).
+read before it is written or where it is not (conditions apart); conditions are of dims of their statement; the signs of
+sums are those of the semantics (what is no output starts empty: `=`).
 
 **Counts.** A count has the form of `optmap/bounds/certificate.py`, its parts naming accesses of the statement at that
 index, which reads or writes the tensor, and writes it if any does. If that has conditions, and no padding, elements are
@@ -44,6 +45,9 @@ loads_words is that of its argument, or 0 if that is less:
   Check: W >= M >= 3. = w*(ceil of the theorem's right side, 2*sqrt as above, less elements of K, unless none of them
   appears without a load, and those of the other tensors that statements make and that start empty or are made
   elsewhere).
+- barrier: two such statements, with `operand`, U, and `segment`, X, of the form of `optmap/bounds/chains/barrier.py`. =
+  the right side of its theorem, rounded up, d being the weight of U times the values of its dims that the access to S
+  lacks.
 
 **Claims.** = loads_words: those of the groups and the counted words of what is loaded and claimed by none;
 stores_words: the counted words of all outputs.

@@ -53,13 +53,12 @@ def chain_counts(workload: Workload) -> Mapping[str, ChainCount]:
     conditions what has a dim per subscript is counted.
     """
     found: dict[str, ChainCount] = {}
-    wanted = {*loaded_tensors(workload), *stored_tensors(workload)}
+    wanted, made = {*loaded_tensors(workload), *stored_tensors(workload)}, {each.name for each in workload.statements}
     for number, statement in enumerate(workload.statements):
         nest = _as_product(workload, statement)
         counts = {**tensor_counts(nest), statement.name: output_count(nest)}
         for name in wanted.intersection(counts):
-            made = name in {each.name for each in workload.statements}
-            if made and name != statement.name:
+            if name in made and name != statement.name:
                 continue
             count = _under_conditions(workload, statement, name) if statement.domain else counts[name]
             if name not in found or count.elements > found[name].count.elements:
@@ -70,7 +69,7 @@ def chain_counts(workload: Workload) -> Mapping[str, ChainCount]:
 def _under_conditions(workload: Workload, statement: Statement, name: str) -> Count:
     """Elements that the accesses of a tensor touch at the points that meet the conditions, at least."""
     found = NOTHING
-    if any(axis.real is not None for access in statement.accesses for axis in access.axes):
+    if statement.has_ranges:
         return found
     for access in statement.accesses:
         dims = [d for axis in access.axes for d in axis.dims]

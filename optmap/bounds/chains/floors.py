@@ -1,32 +1,34 @@
 """Methods for lower bounds of chains: what is compulsory, and groups of statements by one argument or by all.
 
-The only place where a bound of a chain gets its certificate: none leaves it that the independent checker has not
-proved again.
+The only place where a bound of a chain gets its certificate.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 
-from optmap.base.errors import CheckError
+from optmap.bounds.chains.barrier import barrier
 from optmap.bounds.chains.certificate import chain_certificate
 from optmap.bounds.chains.counts import NOTHING, chain_counts, chain_words, loaded_tensors, stored_tensors
-from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups
+from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups, unclaimed
 from optmap.bounds.chains.joined import joined
 from optmap.bounds.chains.lines import lines
 from optmap.bounds.chains.shared import shared
-from optmap.bounds.result import Document, LowerBound
-from optmap.checker import RefusedError, check_document
+from optmap.bounds.proved import first_proved
+from optmap.bounds.result import LowerBound
 from optmap.workloads.workload import Workload
-
-log = logging.getLogger(__name__)
 
 ASSUMED = (
     "the fast memory starts empty and results end in slow memory",
     "every operation is done once, after all that make what it reads: nothing is computed again",
 )
-ARGUMENTS: Mapping[str, Argument] = {"joined": joined, "lines": lines, "shared": shared, "alone": alone}
+ARGUMENTS: Mapping[str, Argument] = {
+    "joined": joined,
+    "lines": lines,
+    "shared": shared,
+    "barrier": barrier,
+    "alone": alone,
+}
 """What proves loads of a group of statements, by name."""
 
 
@@ -45,20 +47,17 @@ def floor_by(method: str, arguments: Sequence[str], workload: Workload, memory_w
     Source: the theorem in `optmap/bounds/chains/groups.py`.
     """
     found = [group for name in arguments for group in ARGUMENTS[name](workload, memory_words)]
-    for groups in _choices(workload, found):
-        document = chain_certificate(workload, memory_words, groups, method)
-        if _accepted(workload, document):
-            return LowerBound(
-                method=method,
-                loads_words=document["claims"]["loads_words"],
-                stores_words=document["claims"]["stores_words"],
-                expression=_expression(workload, groups),
-                assumptions=(*ASSUMED, *_uncounted(workload)),
-                certificate=document,
-            )
-    raise CheckError(
-        f"{workload.title}: the independent checker refuses even its compulsory traffic, so that no bound is proved; "
-        "please report the workload"
+    groups, document = first_proved(
+        workload,
+        ((each, chain_certificate(workload, memory_words, each, method)) for each in _choices(workload, found)),
+    )
+    return LowerBound(
+        method=method,
+        loads_words=document["claims"]["loads_words"],
+        stores_words=document["claims"]["stores_words"],
+        expression=_expression(workload, groups),
+        assumptions=(*ASSUMED, *_uncounted(workload)),
+        certificate=document,
     )
 
 
@@ -70,20 +69,9 @@ def _choices(workload: Workload, found: Sequence[StatementGroup]) -> Iterator[tu
     yield ()
 
 
-def _accepted(workload: Workload, document: Document) -> bool:
-    """Whether the independent checker proves a certificate again; a refusal is logged, never overruled."""
-    try:
-        check_document(document)
-    except RefusedError as error:
-        log.warning("%s: a bound was dropped, the checker refuses its certificate: %s", workload.title, error)
-        return False
-    return True
-
-
 def _expression(workload: Workload, groups: Sequence[StatementGroup]) -> str:
-    claimed = frozenset[str]().union(*(group.claimed for group in groups))
     terms = [group.expression for group in groups]
-    return " + ".join([*terms, *(f"|{t}|" for t in loaded_tensors(workload) if t not in claimed)]) or "0"
+    return " + ".join([*terms, *(f"|{t}|" for t in unclaimed(workload, groups))]) or "0"
 
 
 def _uncounted(workload: Workload) -> tuple[str, ...]:

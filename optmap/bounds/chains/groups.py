@@ -32,7 +32,7 @@ A term that is negative is left out: loads are none or more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -67,18 +67,49 @@ Argument = Callable[[Workload, int], list[StatementGroup]]
 """Finds groups of a workload for a memory of so many words."""
 
 
-def claims(workload: Workload, statements: Sequence[Statement]) -> frozenset[str]:
-    """Tensors whose loads some statements count."""
+def group_of(
+    workload: Workload,
+    argument: str,
+    statements: Sequence[Statement],
+    *,
+    loads_words: int,
+    proof: Document,
+    expression: str,
+    less: Iterable[str] = (),
+) -> StatementGroup:
+    """Some statements as a group.
+
+    Args:
+        workload: the chain.
+        argument: name of what proves it.
+        statements: of the group.
+        loads_words: what it adds to the loads of the chain; none if that is negative.
+        proof: what a certificate says of it beside that.
+        expression: the argument as a formula, of all loads and creations.
+        less: tensors whose words may appear without a load, which `loads_words` leaves out.
+    """
     held = workload.stored_as
-    read = {held[access.name] for statement in statements for access in statement.inputs}
-    return frozenset(read | {each.name for each in statements if not starts_empty(workload, each.name)})
+    read = {held[access.name] for each in statements for access in each.inputs}
+    return StatementGroup(
+        argument=argument,
+        statements=tuple(each.name for each in statements),
+        claimed=frozenset(read | {each.name for each in statements if not starts_empty(workload, each.name)}),
+        loads_words=max(0, loads_words),
+        proof=proof,
+        expression=f"({expression}){''.join(f' - |{name}|' for name in less)}",
+    )
+
+
+def appearing(workload: Workload, statements: Sequence[Statement]) -> frozenset[str]:
+    """Tensors whose words some statements may find or create without a load: of others, or started empty."""
+    own = {each.name for each in statements if not starts_empty(workload, each.name)}
+    return frozenset(each.name for each in workload.statements if each.name not in own)
 
 
 def alone(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every product of tensors as a group of its own."""
     from optmap.bounds.best import best
 
-    made = {each.name for each in workload.statements}
     found = []
     for statement in workload.statements:
         if not (statement.is_product and all(is_whole(workload, access.name) for access in statement.inputs)):
@@ -88,17 +119,15 @@ def alone(workload: Workload, memory_words: int) -> list[StatementGroup]:
         if memory_words < unit:
             continue
         bound = best(nest, memory_words // unit)
-        free = most_words(workload, statement.output) if starts_empty(workload, statement.name) else 0
-        entering = [access for access in dict.fromkeys(statement.inputs) if access.name in made]
-        less = [statement.name] * bool(free) + [access.name for access in entering]
-        free += sum(most_words(workload, access) for access in entering)
-        group = StatementGroup(
-            argument="alone",
-            statements=(statement.name,),
-            claimed=claims(workload, [statement]),
-            loads_words=max(0, unit * bound.loads_words - free),
+        free = [each for each in dict.fromkeys(statement.accesses) if each.name in appearing(workload, [statement])]
+        group = group_of(
+            workload,
+            "alone",
+            [statement],
+            loads_words=unit * bound.loads_words - sum(most_words(workload, access) for access in free),
             proof={"certificate": bound.certificate},
-            expression=f"({statement.name} alone: {bound.expression}){''.join(f' - |{name}|' for name in less)}",
+            expression=f"{statement.name} alone: {bound.expression}",
+            less=[access.name for access in free],
         )
         found.append(group)
     return found
@@ -146,6 +175,10 @@ def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[S
 def loads_of(workload: Workload, groups: Sequence[StatementGroup]) -> int:
     """Loads that some groups prove, with those of inputs that none of them reads."""
     words = chain_words(workload)
+    return sum(words[t] for t in unclaimed(workload, groups)) + sum(group.loads_words for group in groups)
+
+
+def unclaimed(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[str, ...]:
+    """What is loaded and read by none of some groups."""
     claimed = frozenset[str]().union(*(group.claimed for group in groups))
-    rest = sum(words[t] for t in loaded_tensors(workload) if t not in claimed)
-    return rest + sum(group.loads_words for group in groups)
+    return tuple(t for t in loaded_tensors(workload) if t not in claimed)

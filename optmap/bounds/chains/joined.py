@@ -20,14 +20,15 @@ be there (see `groups.py`). If functions are applied to S in place before it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import prod
 
-from optmap.bounds.chains.counts import is_whole, starts_empty
-from optmap.bounds.chains.groups import StatementGroup, claims
+from optmap.base.values import LARGEST
+from optmap.bounds.chains.counts import is_whole
+from optmap.bounds.chains.groups import StatementGroup, appearing, group_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, TensorAccess, Workload, bytes_of
@@ -63,14 +64,14 @@ def joined(workload: Workload, memory_words: int) -> list[StatementGroup]:
         if pair is None or memory_words < pair.unit:
             continue
         bound = best(pair.product, memory_words // pair.unit)
-        group = StatementGroup(
-            argument="joined",
-            statements=(first.name, second.name),
-            claimed=claims(workload, [first, second]),
-            loads_words=max(0, pair.unit * bound.loads_words - pair.free_words),
+        group = group_of(
+            workload,
+            "joined",
+            [first, second],
+            loads_words=pair.unit * bound.loads_words - pair.free_words,
             proof={"certificate": bound.certificate},
-            expression=f"({first.name} and {second.name} as one product: {bound.expression})"
-            + "".join(f" - |{name}|" for name in pair.less),
+            expression=f"{first.name} and {second.name} as one product: {bound.expression}",
+            less=pair.less,
         )
         found.append(group)
     return found
@@ -89,10 +90,11 @@ def join(workload: Workload, first: Statement, second: Statement) -> Joined | No
     if not all(is_whole(workload, access.name) for access in (*first.inputs, *second.inputs)):
         return None
     (other,) = (access for access in second.inputs if access != shared[0])
-    at = [set(live_dims(workload, access) or ()) for access in first.inputs]
-    to = [{same.get(d, f"{d}'") for d in live_dims(workload, access) or ()} for access in (second.output, other)]
-    if any(live_dims(workload, access) is None for access in (*first.accesses, *second.accesses)):
+    live = live_dims(workload, (*first.accesses, *second.accesses))
+    if live is None:
         return None
+    at = [live[access] for access in first.inputs]
+    to = [frozenset(same.get(d, f"{d}'") for d in live[access]) for access in (second.output, other)]
     inner = set(same.values())
     if [at[0] - inner, to[0] - inner] != [at[1] - inner, to[1] - inner] or not all(inner <= a | b for a, b in (at, to)):
         return None
@@ -109,6 +111,8 @@ def join(workload: Workload, first: Statement, second: Statement) -> Joined | No
         "l": prod(extents[d] for d in inner & at[1] - at[0]),
         "j": prod(extents[d] for d in at[0] - inner) + prod(extents[d.removesuffix("'")] for d in to[0] - inner),
     }
+    if max(sizes.values()) > LARGEST:
+        return None  # no workload has such dims, so that nothing proves a bound of the product
     return _joined(workload, (first, second), sides, sizes)
 
 
@@ -120,16 +124,19 @@ def _joined(
     product = parse_workload(
         PRODUCT, sizes, semantics=Semantics.ACCUMULATE, bytes={name: bytes_of(n) for name, n in bits.items()}
     )
-    written = {each.name for each in pair}
-    made = {each.name for each in workload.statements if each.name not in written or starts_empty(workload, each.name)}
-    free, elements, less = 0, 0, list[str]()
-    for access, name in ((kept, "G"), *((access, "X") for access in sides[0]), *((access, "Y") for access in sides[1])):
-        if access.name in made:
-            free += bits[name] // workload.word_bits * access.footprint(workload.extents)
-            elements += access.footprint(workload.extents)
-            less.append(access.name)
-    unit = product.word_bits // workload.word_bits
-    return Joined(product=product, unit=unit, free_words=free, free_elements=elements, less=tuple(less))
+    roles = [(kept, "G"), *((access, "X") for access in sides[0]), *((access, "Y") for access in sides[1])]
+    free = {
+        access.name: (access.footprint(workload.extents), bits[name] // workload.word_bits)
+        for access, name in roles
+        if access.name in appearing(workload, pair)
+    }
+    return Joined(
+        product=product,
+        unit=product.word_bits // workload.word_bits,
+        free_words=sum(elements * words for elements, words in free.values()),
+        free_elements=sum(elements for elements, _ in free.values()),
+        less=tuple(free),
+    )
 
 
 def made_by(workload: Workload, tensor: str) -> str:
@@ -157,10 +164,15 @@ def renaming(workload: Workload, made: TensorAccess, read: TensorAccess) -> dict
     return names
 
 
-def live_dims(workload: Workload, access: TensorAccess) -> tuple[str, ...] | None:
-    """The dims of more than one iteration, one per subscript at most, each in one; None if it is otherwise."""
-    live = [[d for d in axis.dims if workload.extents[d] > 1] for axis in access.axes]
-    dims = [d for axis in live for d in axis]
-    if any(len(axis) > 1 for axis in live) or len(set(dims)) < len(dims):
-        return None
-    return None if any(axis.real is not None for axis in access.axes) else tuple(dims)
+def live_dims(workload: Workload, accesses: Iterable[TensorAccess]) -> dict[TensorAccess, frozenset[str]] | None:
+    """The dims of more than one iteration of each, one per subscript at most, in one; None if one has others."""
+    found = {}
+    for access in accesses:
+        live = [[d for d in axis.dims if workload.extents[d] > 1] for axis in access.axes]
+        dims = [d for axis in live for d in axis]
+        if any(axis.real is not None for axis in access.axes) or any(len(axis) > 1 for axis in live):
+            return None
+        if len(set(dims)) < len(dims):
+            return None
+        found[access] = frozenset(dims)
+    return found

@@ -38,13 +38,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, permutations
-from math import ceil, isqrt, prod
+from math import ceil, prod
 
 import numpy as np
 import numpy.typing as npt
 
-from optmap.bounds.chains.groups import StatementGroup, claims
+from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.joined import join
+from optmap.bounds.chains.touching import Floats, Sides, about_touched, least_touched
 from optmap.workloads.workload import Workload
 
 DIMS: Mapping[str, frozenset[str]] = {"G": frozenset("ml"), "X": frozenset("mj"), "Y": frozenset("lj")}
@@ -59,9 +60,6 @@ NEAR = 512
 """W that are tried near each of the best lines."""
 FINE = 10**9
 """Largest denominators of weights."""
-Floats = npt.NDArray[np.float64]
-
-
 Kind = tuple[str, str, Fraction]
 """Cut, light tensor and g."""
 
@@ -88,10 +86,8 @@ class Line:
 
     def least(self, sizes: Mapping[str, int]) -> Fraction:
         """The right side, or a little less."""
-        places, a, b = _sides(self.cut, self.light, sizes)
-        e = min(self.most - 1, a * b)
-        segments, rest = divmod(a * b, e)
-        return least_touched(places * segments, e, a, b, self.g) + least_touched(places, rest, a, b, self.g)
+        places, sides = _places(self.cut, self.light, sizes)
+        return least_touched(places, prod(sides), self.most - 1, sides, self.g)
 
 
 Weighted = list[tuple[Line, Fraction]]
@@ -105,21 +101,22 @@ def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
         pair = join(workload, first, second)
         if pair is None:
             continue
-        heavy = min(pair.product.weight(access) for access in pair.product.tensors) * pair.unit
-        sizes, room = pair.product.extents, memory_words // heavy
+        weight = min(pair.product.weight(access) for access in pair.product.tensors) * pair.unit
+        sizes, room = pair.product.extents, memory_words // weight
         if room < 3:
             continue
         chosen, proved = strongest(sizes, room)
         if not chosen:
             continue
-        group = StatementGroup(
-            argument="lines",
-            statements=(first.name, second.name),
-            claimed=claims(workload, [first, second]),
-            loads_words=max(0, heavy * (ceil(proved) - pair.free_elements)),
-            proof={"lines": [_document(line, weight) for line, weight in chosen]},
-            expression=f"({first.name} and {second.name} as one product: {len(chosen)} lines below the loads of its "
-            f"tensors, proof: optmap/bounds/chains/lines.py){''.join(f' - |{name}|' for name in pair.less)}",
+        group = group_of(
+            workload,
+            "lines",
+            [first, second],
+            loads_words=weight * (ceil(proved) - pair.free_elements),
+            proof={"lines": [_document(*each) for each in chosen]},
+            expression=f"{first.name} and {second.name} as one product: {len(chosen)} lines below the loads of its "
+            "tensors, proof: optmap/bounds/chains/lines.py",
+            less=pair.less,
         )
         found.append(group)
     return found
@@ -134,11 +131,11 @@ def strongest(sizes: Mapping[str, int], room: int) -> tuple[Weighted, Fraction]:
     """
     once = {name: sizes["h"] * prod(sizes[d] for d in dims) for name, dims in DIMS.items()}
     kinds = [(cut, light, g) for cut, light in permutations(DIMS, 2) for g in WEIGHTS]
-    tried = _best_of(kinds, [_lengths(_sides(c, p, sizes), g, room) for c, p, g in kinds], sizes, room)
+    tried = _best_of(kinds, [_lengths(_places(c, p, sizes)[1], g, room) for c, p, g in kinds], sizes, room)
     near = [(line.cut, line.light, line.g) for line, _ in tried]
     chosen = _best_of(
         near,
-        [_around(line, _sides(*kind[:2], sizes), room) for (line, _), kind in zip(tried, near, strict=True)],
+        [_around(line, _places(line.cut, line.light, sizes)[1], room) for line, _ in tried],
         sizes,
         room,
     )
@@ -156,10 +153,8 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
     columns, gains = [], []
     once = np.array([float(sizes["h"] * prod(sizes[d] for d in dims)) for dims in DIMS.values()])
     for (cut, light, g), most in zip(kinds, lengths, strict=True):
-        places, a, b = _sides(cut, light, sizes)
-        e = np.minimum(most - 1, a * b)
-        full = np.floor(a * b / e)
-        least = places * (full * touched(e, a, b, float(g)) + touched(a * b - full * e, a, b, float(g)))
+        places, sides = _places(cut, light, sizes)
+        least = about_touched(places, prod(sides), most - 1, sides, float(g))
         counted = {cut: room / most, light: np.full(most.size, float(g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
         columns.append(rows)
@@ -175,9 +170,9 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
     return found
 
 
-def _lengths(sides: tuple[int, int, int], g: Fraction, room: int) -> Floats:
+def _lengths(sides: Sides, g: Fraction, room: int) -> Floats:
     """W with which whole numbers of segments leave a last one of few operations; and the least and the largest W."""
-    _, a, b = sides
+    a, b = sides
     numbers = _numbers(max(1, a * b // (room - 1)))
     bend = min(a * a / float(g), float(g) * b * b, a * b)
     rests = bend * np.arange(SHARES + 1) / SHARES
@@ -193,21 +188,15 @@ def _numbers(top: int) -> npt.NDArray[np.int64]:
     return found
 
 
-def _around(line: Line, sides: tuple[int, int, int], room: int) -> Floats:
+def _around(line: Line, sides: Sides, room: int) -> Floats:
     """W near that of a line, with the same number of full segments and with one more or less."""
-    _, a, b = sides
+    a, b = sides
     full = max(1, a * b // (line.most - 1))
     ends = [a * b // n + 1 for n in (full - 1, full, full + 1, full + 2) if n]
     low, high = max(room, min(ends)), max(room, *ends)
     return np.unique(
         np.array([room, line.most, *np.floor(np.linspace(low, high, NEAR)), *(max(room, n) for n in ends)], float)
     )
-
-
-def touched(o: Floats, a: int, b: int, g: float) -> Floats:
-    """Phi in floats, for many numbers of operations: see `least_touched`."""
-    bent = np.where(o > g * b * b, o / b + g * b, 2 * np.sqrt(g * o))
-    return np.asarray(np.where(g * o > a * a, a + g * o / a, bent))
 
 
 def _most(columns: Floats, gains: Floats) -> dict[int, float]:
@@ -229,21 +218,12 @@ def _most(columns: Floats, gains: Floats) -> dict[int, float]:
     return {i: float(v) for i, v in zip(basis, values, strict=True) if i < count}
 
 
-def _sides(cut: str, light: str, sizes: Mapping[str, int]) -> tuple[int, int, int]:
-    """Places, and elements of the full and of the light tensor at each."""
+def _places(cut: str, light: str, sizes: Mapping[str, int]) -> tuple[int, Sides]:
+    """Places, and the sides of each."""
     (place,) = frozenset("mlj") - DIMS[cut]
     (full,) = set(DIMS) - {cut, light}
     a, b = (sizes[d] for name in (full, light) for d in DIMS[name] - {place})
-    return sizes["h"] * sizes[place], a, b
-
-
-def least_touched(times: int, operations: int, a: int, b: int, g: Fraction) -> Fraction:
-    """So many times phi, or a little less: the least x + g*y with x*y operations, x being a and y being b at most."""
-    if g * operations > a * a:
-        return times * (a + g * operations / a)
-    if operations > g * b * b:
-        return times * (Fraction(operations, b) + g * b)
-    return Fraction(isqrt(4 * times * times * operations * g.numerator // g.denominator))
+    return sizes["h"] * sizes[place], (a, b)
 
 
 def _document(line: Line, weight: Fraction) -> dict[str, object]:

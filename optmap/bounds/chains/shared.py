@@ -24,8 +24,7 @@ as its other two tensors are of no other one, and there to one place each. A seg
 that it does W-1 operations at most at a place; o' of them need x*y >= o' elements of the two: phi(o'). The sum is least
 with as many full segments as possible: t(W-1). What is left of the loads of K, 1 - M/W of them, is n at least. QED
 
-It is Theorem 2' of the theory of chains with limited sides. Elements lighter than they are load no more (see
-`joined.py`): all are as heavy as the lightest.
+Elements lighter than they are load no more (see `joined.py`): all are as heavy as the lightest.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ from math import ceil, prod
 import numpy as np
 
 from optmap.base.errors import LimitError
-from optmap.bounds.chains.counts import is_whole, starts_empty
-from optmap.bounds.chains.groups import StatementGroup, claims
+from optmap.bounds.chains.counts import is_whole
+from optmap.bounds.chains.groups import StatementGroup, appearing, group_of
 from optmap.bounds.chains.joined import live_dims
-from optmap.bounds.chains.lines import Floats, least_touched, touched
+from optmap.bounds.chains.touching import Floats, Sides, about_touched, least_touched
 from optmap.workloads.domain import points
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import TensorAccess, Workload
@@ -65,7 +64,7 @@ class Meeting:
     places: int
     operations: int
     """At a place."""
-    sides: tuple[int, int]
+    sides: Sides
     """Elements of the other two tensors at a place, at most."""
 
     def least(self, most: int) -> Fraction:
@@ -74,18 +73,11 @@ class Meeting:
         Args:
             most: elements of K that a segment uses.
         """
-        e = min(most, self.operations)
-        full, rest = divmod(self.operations, e)
-        (a, b), one = self.sides, Fraction(1)
-        return least_touched(self.places * full, e, a, b, one) + least_touched(self.places, rest, a, b, one)
+        return least_touched(self.places, self.operations, most, self.sides, Fraction(1))
 
     def about(self, most: Floats) -> Floats:
         """The same in floats, for many numbers."""
-        e = np.minimum(most, self.operations)
-        full = np.floor(self.operations / e)
-        return np.asarray(
-            self.places * (full * touched(e, *self.sides, 1.0) + touched(self.operations - full * e, *self.sides, 1.0))
-        )
+        return about_touched(self.places, self.operations, most, self.sides, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,20 +120,21 @@ def shared(workload: Workload, memory_words: int) -> list[StatementGroup]:
     found = []
     for each in sharings(workload):
         accesses = [access for statement in each.statements for access in statement.accesses]
-        heavy = min(workload.weight(access) for access in accesses)
-        room = memory_words // heavy
+        weight = min(workload.weight(access) for access in accesses)
+        room = memory_words // weight
         if room < 3:
             continue
         most, proved = each.strongest(room)
-        names = tuple(statement.name for statement in each.statements)
-        group = StatementGroup(
-            argument="shared",
-            statements=names,
-            claimed=claims(workload, each.statements),
-            loads_words=max(0, heavy * (ceil(proved) - each.free)),
+        names = ", ".join(statement.name for statement in each.statements)
+        group = group_of(
+            workload,
+            "shared",
+            each.statements,
+            loads_words=weight * (ceil(proved) - each.free),
             proof={"kept": each.kept, "most": most},
-            expression=f"({', '.join(names)} around {each.kept}, cut by {most:,} of its elements, proof: "
-            f"optmap/bounds/chains/shared.py){''.join(f' - |{name}|' for name in each.less)}",
+            expression=f"{names} around {each.kept}, cut by {most:,} of its elements, proof: "
+            "optmap/bounds/chains/shared.py",
+            less=each.less,
         )
         found.append(group)
     return found
@@ -180,24 +173,22 @@ def _sharing(workload: Workload, kept: str, statements: tuple[Statement, ...]) -
     involved = [*zip(statements, cores, strict=True), *((each, each.output) for each in writers)]
     rules = [_rules(each, access) for each, access in involved]
     shapes = {tuple(axis.count(extents) for axis in access.axes) for _, access in involved}
-    padded = any(axis.real is not None for each in writers for access in each.accesses for axis in access.axes)
-    if rules[0] is None or len({*rules}) > 1 or len(shapes) > 1 or padded:
+    if rules[0] is None or len({*rules}) > 1 or len(shapes) > 1 or any(each.has_ranges for each in writers):
         return None
-    meetings = [_meeting(workload, *each) for each in involved[: len(statements)]]
-    if any(each is None for each in meetings):
+    meetings = [found for each in zip(statements, cores, strict=True) if (found := _meeting(workload, *each))]
+    if len(meetings) < len(statements):
         return None
-    group = {each.name for each in statements}
-    made = {each.name for each in workload.statements if each.name not in group or starts_empty(workload, each.name)}
+    free = appearing(workload, statements)
     try:
         elements = points(cores[0].dims, statements[0].domain, extents)
     except LimitError:
         return None
-    less = [access for access in others if access.name in made]
-    appears = bool(writers) and writers[0].name in made
+    less = [access for access in others if access.name in free]
+    appears = bool(writers) and writers[0].name in free
     return Sharing(
         kept=kept,
         statements=statements,
-        meetings=tuple(each for each in meetings if each is not None),
+        meetings=tuple(meetings),
         elements=elements,
         less=(*((kept,) if appears else ()), *(access.name for access in less)),
         free=elements * appears + sum(access.footprint(extents) for access in less),
@@ -228,12 +219,12 @@ def _meeting(workload: Workload, statement: Statement, core: TensorAccess) -> Me
     """Places, operations and sides of a statement; None if its dims are of another form."""
     extents = workload.extents
     one, other = (access for access in statement.accesses if access is not core)
-    dims = [live_dims(workload, access) for access in (core, one, other)]
-    if any(each is None for each in dims):
+    live = live_dims(workload, statement.accesses)
+    if live is None:
         return None
-    k, x, y = (frozenset(each or ()) for each in dims)
+    k, x, y = (live[access] for access in (core, one, other))
     single = (k - x - y) | (x - k - y) | (y - k - x)
-    if single or any(extents[d] > 1 and d in x & y for condition in statement.domain for d in condition.dims):
+    if single or any(condition.dims & x & y for condition in statement.domain):
         return None
     try:
         operations = points(k - (x & y), statement.domain, extents)

@@ -69,9 +69,14 @@ def roof(work: StatedWork, running: StatedRunning) -> FloorPart:
     """All multiply-adds at the peak of all threads."""
     core = running.machine.get("core")
     need(core is not None, "a machine without a core has no time")
-    lanes = max(8 * core["vector_bytes"] // work.bits[work.tensors[0][0]], 1)
+    lanes = lanes_of(core, work.bits[work.tensors[0][0]])
     peak = Fraction(core["fma_ports"] * lanes * running.threads)
     return FloorPart("multiply-adds", Done(work.accesses, work.extents).points(), 0, peak)
+
+
+def lanes_of(core: Any, bits: int) -> int:
+    """Elements of so many bits in a vector."""
+    return max(8 * int(core["vector_bytes"]) // bits, 1)
 
 
 def link(running: StatedRunning, q: int, words: int, bits: int) -> FloorPart:

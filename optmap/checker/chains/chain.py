@@ -9,6 +9,7 @@ from ..core.padding import Done
 from ..core.statement import LARGEST
 from ..core.tools import count, need
 from ..core.units import element_bits
+from .chain_masks import rules_of
 from .chain_text import Said, read_chain_statement
 
 Access = dict[str, Any]
@@ -26,7 +27,8 @@ class StatedChain:
         self.accesses: list[list[Access]] = [[_written(*access) for access in each.accesses] for each in self.said]
         every = [access for accesses in self.accesses for access in accesses]
         self.extents: dict[str, int] = doc["extents"]
-        used = {d for access in every for d in dims_of(access)}
+        self.dims = [{d for access in accesses for d in dims_of(access)} for accesses in self.accesses]
+        used = set[str]().union(*self.dims)
         need(used == set(self.extents) and bool(used), "extents do not cover the dims")
         need(all(n <= LARGEST for n in self.extents.values()), "an extent is beyond 2^63-1")
         self.bytes: dict[str, float] = doc["bytes"]
@@ -38,6 +40,7 @@ class StatedChain:
         need(len(ranks) == len(self.bits), "a tensor has two numbers of subscripts")
         self.reads = [access["tensor"] for accesses in self.accesses for access in accesses[1:]]
         self._check_order()
+        self._check_conditions()
         outputs = doc["outputs"]
         named = {t for t in self.names if t in self.reads}.intersection(outputs)
         need(len(named) == len(outputs), "an output is named that is none, is one by itself, or is named twice")
@@ -49,7 +52,33 @@ class StatedChain:
         """A tensor is read after the statement that writes it."""
         for number, accesses in enumerate(self.accesses):
             for access in accesses[1:]:
-                need(access["tensor"] not in self.names[number:], f"{access['tensor']} is read before it is written")
+                tensor = access["tensor"]
+                need(tensor not in self.names[number:], f"{tensor} is read before it is written")
+                if tensor in self.names:
+                    made = self.accesses[self.names.index(tensor)][0]
+                    there = all(map(self._has_been_written, made["axes"], access["axes"]))
+                    need(there, f"{tensor} is read where no statement writes it")
+
+    def _has_been_written(self, made: Any, read: Any) -> bool:
+        """Whether a subscript reads elements that another one writes, were it not for conditions."""
+        if _sorted(made) == _sorted(read):
+            return True
+        (first, last, whole), (low, high, _) = (self._reach(axis) for axis in (made, read))
+        return bool(whole and first <= low and high <= last)
+
+    def _reach(self, axis: Any) -> tuple[int, int, bool]:
+        """First and last value of a subscript, padding left out, and whether it takes all in between."""
+        span = sum(c * (self.extents[d] - 1) for d, c in axis["terms"])
+        first, last = axis.get("real", (axis["offset"], axis["offset"] + span))
+        whole = count(dict(axis["terms"]), self.extents) == span + 1
+        return max(first, axis["offset"]), min(last, axis["offset"] + span), whole
+
+    def _check_conditions(self) -> None:
+        """A condition is of dims that its statement has."""
+        for said, accesses in zip(self.said, self.accesses, strict=True):
+            dims = {d for access in accesses for d in dims_of(access)}
+            fine = all(rule.dims <= dims for rule in rules_of(said))
+            need(fine, f"a condition is of a dim that its statement lacks: {said.text}")
 
     def _check_signs(self) -> None:
         """Sums add to what outputs are before if these accumulate; everything else starts empty."""
@@ -97,30 +126,52 @@ class StatedChain:
             tensor = source
         return tensor
 
+    def elements(self, access: Access) -> int:
+        """Elements that an access touches, at most."""
+        return prod(count(dict(axis["terms"]), self.extents) for axis in access["axes"])
+
     def most(self, access: Access) -> int:
         """Words that an access touches, at most."""
-        axes = [dict(axis["terms"]) for axis in access["axes"]]
-        return self.weights[access["tensor"]] * prod(count(axis, self.extents) for axis in axes)
+        return self.weights[access["tensor"]] * self.elements(access)
+
+    def claimed(self, names: list[str]) -> set[str]:
+        """Tensors whose loads some statements count; of some made in place of each other the last."""
+        read = {access["tensor"] for each in names for access in self.accesses[self.names.index(each)][1:]}
+        return {self.held[t] for t in read} | {t for t in names if not self.starts_empty(t)}
+
+    def appearing(self, names: list[str]) -> set[str]:
+        """Tensors whose words some statements may find or create without a load: of others, or started empty."""
+        return {t for t in self.names if t not in names or self.starts_empty(t)}
+
+    def padded(self, number: int) -> bool:
+        """Whether some subscript of a statement has implicit padding."""
+        return any("real" in axis for access in self.accesses[number] for axis in access["axes"])
+
+    def done(self, number: int) -> Done:
+        """The points of a statement that are done if it has no conditions."""
+        return Done(self.accesses[number], self.extents_of(number))
+
+    def extents_of(self, number: int) -> dict[str, int]:
+        """The extents of the dims of a statement."""
+        return {d: n for d, n in self.extents.items() if d in self.dims[number]}
 
     def is_whole(self, tensor: str) -> bool:
         """Whether every element of a tensor is there: conditions and padding may leave some unwritten."""
         if tensor not in self.names:
             return True
         number = self.names.index(tensor)
-        accesses = self.accesses[number]
-        done = Done(accesses, {d: self.extents[d] for access in accesses for d in dims_of(access)})
-        touched = done.together(accesses[0]["axes"])
-        return not self.said[number].conditions and touched * self.weights[tensor] == self.most(accesses[0])
+        output = self.accesses[number][0]
+        touched = self.done(number).together(output["axes"])
+        return not self.said[number].conditions and touched == self.elements(output)
 
     def doc_of(self, number: int) -> dict[str, Any]:
         """What a certificate of one statement alone has to say of it, if it accumulates."""
         said = self.said[number]
         tensors = {access["tensor"] for access in self.accesses[number]}
-        dims = {d for access in self.accesses[number] for d in dims_of(access)}
         return {
             "expression": said.text.replace(" = ", " += ", 1),
-            "extents": {d: self.extents[d] for d in dims},
-            "bytes": {t: self.bytes[t] for t in tensors},
+            "extents": self.extents_of(number),
+            "bytes": {t: n for t, n in self.bytes.items() if t in tensors},
             "semantics": "accumulate",
         }
 
@@ -128,6 +179,11 @@ class StatedChain:
 def dims_of(access: Access) -> list[str]:
     """The dims of an access, in the order of its subscripts."""
     return [d for axis in access["axes"] for d, _ in axis["terms"]]
+
+
+def _sorted(axis: Any) -> Any:
+    """A subscript with its terms in order: the same for all that read the same elements."""
+    return {**axis, "terms": sorted(axis["terms"])}
 
 
 def _written(name: str, axes: Any) -> Access:

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..bounds.bound import check_count
 from ..core.form import BYTES, CLAIMED, COUNT, EXTENTS, SEMANTICS
-from ..core.padding import Done
 from ..core.report import Report, listed
 from ..core.shapes import anything, check_form, count, many, name, positive, record, table, text, word
 from ..core.tools import need, plain, spelled
@@ -64,9 +63,7 @@ def check_counts(counts: Any, chain: StatedChain) -> dict[str, int]:
         number = entry["statement"]
         need(number < len(chain.said), "there is no such statement")
         need(tensor not in chain.names or number == chain.names.index(tensor), "an output is counted where it is read")
-        accesses = chain.accesses[number]
-        dims = {d for access in accesses for axis in access["axes"] for d, _ in axis["terms"]}
-        done = Done(accesses, {d: n for d, n in chain.extents.items() if d in dims})
+        accesses, done = chain.accesses[number], chain.done(number)
         mine = [i for i, access in enumerate(accesses) if access["tensor"] == tensor]
         need(bool(mine) or entry["count"]["elements"] == 0, "a tensor is counted in a statement that lacks it")
         if chain.said[number].conditions:
@@ -80,11 +77,10 @@ def check_counts(counts: Any, chain: StatedChain) -> dict[str, int]:
 def _under_conditions(elements: int, chain: StatedChain, number: int, mine: list[int]) -> int:
     """Elements that some accesses of a statement with conditions touch, as many as are said."""
     said, most = chain.said[number], 0
-    every = [axis for access in chain.accesses[number] for axis in access["axes"]]
     for access in (chain.accesses[number][i] for i in mine if elements):
         dims = dims_of(access)
         alone = len(set(dims)) == len(dims) and all(len(axis["terms"]) < 2 for axis in access["axes"])
-        if alone and all("real" not in axis for axis in every):
+        if alone and not chain.padded(number):
             most = max(most, values(dims, rules_of(said), chain.extents))
     need(elements <= most, "conditions may leave out what is counted")
     return elements

@@ -6,23 +6,18 @@ from fractions import Fraction
 from math import ceil, isqrt, prod
 from typing import Any
 
-from ..core.shapes import Shape, count, many, name, positive, record, word
+from ..core.shapes import Shape, many, positive, record, word
 from ..core.tools import need, ratio
 from .chain import StatedChain
 from .chain_pairs import join
 
 TENSOR = word("G", "X", "Y")
-LINES: dict[str, Shape] = {
-    "argument": name,
-    "statements": many(name, 1),
-    "lines": many(record(cut=TENSOR, light=TENSOR, most=positive, g=ratio, weight=ratio), 1),
-    "loads_words": count,
-}
+LINES: dict[str, Shape] = {"lines": many(record(cut=TENSOR, light=TENSOR, most=positive, g=ratio, weight=ratio), 1)}
 DIMS = {"G": "ml", "X": "mj", "Y": "lj"}
 
 
-def line_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[str, ...]]:
-    """Words that two statements joined by lines load at least, and the tensors whose loads these are."""
+def line_loads(doc: Any, chain: StatedChain, memory: int) -> int:
+    """Words that two statements joined by lines load at least, less those that may be free."""
     pair = join(chain, doc["statements"])
     sizes = {dim: pair.extents[dim] for dim in "hml"} | {"j": pair.extents["k"] + pair.extents["n"]}
     lightest = min(pair.bits.values()) // chain.word_bits
@@ -43,7 +38,7 @@ def line_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[st
         proved += weight * price(sizes["h"] * sizes[place], prod(sides), (sides[0], sides[1]), most - 1, g)
     need(all(part <= 1 for part in used.values()), "a load is counted more than once")
     proved += sum((1 - part) * once[tensor] for tensor, part in used.items())
-    return max(0, lightest * ceil(proved) - pair.free_elements * lightest), pair.claimed
+    return lightest * (ceil(proved) - pair.free_elements)
 
 
 def price(places: int, operations: int, sides: tuple[int, int], most: int, g: Fraction) -> Fraction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -19,7 +20,7 @@ SENSES = {"<=": ((1, 0),), "<": ((1, 1),), ">=": ((-1, 0),), ">": ((-1, 1),), "=
 
 
 @dataclass(frozen=True)
-class Rule:
+class Inequality:
     """Factors times values, and a constant, are at most 0."""
 
     factors: tuple[tuple[str, int], ...]
@@ -32,7 +33,7 @@ class Rule:
         return frozenset(d for d, _ in self.factors)
 
 
-def rules_of(said: Said) -> frozenset[Rule]:
+def rules_of(said: Said) -> frozenset[Inequality]:
     """The conditions of a statement."""
     found = []
     for text in said.conditions:
@@ -42,26 +43,29 @@ def rules_of(said: Said) -> frozenset[Rule]:
         factors.subtract(dict(sides[1][0]))
         for sign, more in SENSES[relation]:
             terms = tuple(sorted((d, sign * c) for d, c in factors.items() if c))
-            found.append(Rule(terms, sign * (sides[0][1] - sides[1][1]) + more))
+            found.append(Inequality(terms, sign * (sides[0][1] - sides[1][1]) + more))
     return frozenset(found)
 
 
-def values(dims: Iterable[str], rules: Iterable[Rule], extents: dict[str, int]) -> int:
+def values(dims: Iterable[str], rules: Iterable[Inequality], extents: dict[str, int]) -> int:
     """Values of some dims for which values of the others meet all rules."""
     wanted, total = set(dims), 1
-    groups: list[tuple[frozenset[str], list[Rule]]] = []
+    groups: list[tuple[frozenset[str], list[Inequality]]] = []
     for rule in rules:
         joined = [group for group in groups if group[0] & rule.dims]
         every = rule.dims.union(*(group for group, _ in joined))
         groups = [group for group in groups if group not in joined]
         groups.append((every, [rule, *(each for _, some in joined for each in some)]))
     for group, some in groups:
-        total *= _values(wanted, group, some, extents)
+        total *= _values(group & wanted, frozenset(some), tuple((d, extents[d]) for d in sorted(group)))
     return total * prod(extents[d] for d in wanted.difference(*(group for group, _ in groups)))
 
 
-def _values(wanted: set[str], group: frozenset[str], rules: list[Rule], extents: dict[str, int]) -> int:
-    """The same for dims that rules tie together."""
+@lru_cache(maxsize=256)
+def _values(wanted: frozenset[str], rules: frozenset[Inequality], sizes: tuple[tuple[str, int], ...]) -> int:
+    """The same for dims with their extents that rules tie together."""
+    extents = dict(sizes)
+    group = frozenset(extents)
     if not group:
         return int(all(rule.constant <= 0 for rule in rules))
     hidden = group - wanted

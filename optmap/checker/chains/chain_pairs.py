@@ -23,8 +23,6 @@ class Pair:
     """Words that may appear without a load, as heavy as in the product."""
     free_elements: int
     """How many elements of the product these are."""
-    claimed: tuple[str, ...]
-    """Tensors whose loads are counted; of some made in place of each other the last."""
     extents: dict[str, int]
     """Of h, m, l, and those of k and n, multiplied."""
     bits: dict[str, int]
@@ -74,22 +72,19 @@ def join(chain: StatedChain, names: list[str]) -> Pair:
 
 def _pair(chain: StatedChain, names: list[str], sides: dict[str, tuple[Access, ...]], sizes: dict[str, int]) -> Pair:
     bits = {name: min(chain.bits[access["tensor"]] for access in side) for name, side in sides.items()}
-    free = elements = 0
-    for name, side in sides.items():
-        for access in side:
-            tensor = access["tensor"]
-            if tensor in chain.names and (tensor not in names or chain.starts_empty(tensor)):
-                elements += chain.most(access) // chain.weights[tensor]
-                free += bits[name] // chain.word_bits * (chain.most(access) // chain.weights[tensor])
-    read = [access["tensor"] for each in names for access in chain.accesses[chain.names.index(each)][1:]]
-    own = [each for each in names if not chain.starts_empty(each)]
+    appearing = chain.appearing(names)
+    free = {
+        name: sum(chain.elements(access) for access in side if access["tensor"] in appearing)
+        for name, side in sides.items()
+    }
+    words = sum(bits[name] // chain.word_bits * elements for name, elements in free.items())
     product = {
         "expression": PRODUCT,
         "extents": {"h": sizes["h"], "m": sizes["m"], "l": sizes["l"], "j": sizes["k"] + sizes["n"]},
         "bytes": {name: n / 8 for name, n in bits.items()},
         "semantics": "accumulate",
     }
-    return Pair(product, free, elements, tuple({*(chain.held[t] for t in read), *own}), sizes, bits)
+    return Pair(product, words, sum(free.values()), sizes, bits)
 
 
 def live(access: Access, extents: dict[str, int]) -> set[str]:
@@ -105,9 +100,9 @@ def _same_elements(made: Access, read: Access, extents: dict[str, int]) -> dict[
     """The dims by which a tensor is written, by those by which it is read: the same elements are."""
     names: dict[str, str] = {}
     for one, two in zip(made["axes"], read["axes"], strict=True):
-        live = [[(d, c) for d, c in axis["terms"] if extents[d] > 1] for axis in (one, two)]
-        need(one["offset"] == two["offset"] and max(map(len, live)) < 2, "not the same elements are read as made")
-        shapes = [[(extents[d], c) for d, c in each] for each in live]
+        terms = [[(d, c) for d, c in axis["terms"] if extents[d] > 1] for axis in (one, two)]
+        need(one["offset"] == two["offset"] and max(map(len, terms)) < 2, "not the same elements are read as made")
+        shapes = [[(extents[d], c) for d, c in each] for each in terms]
         need(shapes[0] == shapes[1], "not the same elements are read as made")
-        names |= {d: e for (d, _), (e, _) in zip(live[1], live[0], strict=True)}
+        names |= {d: e for (d, _), (e, _) in zip(terms[1], terms[0], strict=True)}
     return names

@@ -7,24 +7,18 @@ from fractions import Fraction
 from math import ceil, prod
 from typing import Any
 
-from ..core.shapes import Shape, count, many, name, positive
+from ..core.shapes import Shape, name, positive
 from ..core.tools import need
 from .chain import Access, StatedChain, dims_of
 from .chain_lines import price
-from .chain_masks import Rule, rules_of, values
-from .chain_pairs import live
+from .chain_masks import Inequality, rules_of, values
+from .chain_pairs import MISSING, live
 
-SHARED: dict[str, Shape] = {
-    "argument": name,
-    "statements": many(name, 2),
-    "kept": name,
-    "most": positive,
-    "loads_words": count,
-}
+SHARED: dict[str, Shape] = {"kept": name, "most": positive}
 
 
-def shared_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[str, ...]]:
-    """Words that products around a tensor load at least, and the tensors whose loads these are."""
+def shared_loads(doc: Any, chain: StatedChain, memory: int) -> int:
+    """Words that products around a tensor load at least, less those that may be free."""
     kept, most, names = doc["kept"], doc["most"], doc["statements"]
     need(len(set(names)) == len(names), "a statement is twice in a group")
     numbers = [chain.names.index(each) for each in names]
@@ -42,27 +36,26 @@ def shared_loads(doc: Any, chain: StatedChain, memory: int) -> tuple[int, tuple[
     proved = sum((_touched(chain, *each, most - 1) for each in cores), Fraction(0))
     elements = values(dims_of(cores[0][1]), rules_of(chain.said[numbers[0]]), chain.extents)
     read = {access["tensor"] for number in numbers for access in chain.accesses[number][1:]}
-    need(all(chain.is_whole(t) for t in read if chain.held[t] != kept), "a group reads elements that may not be there")
-    made = {t for t in chain.names if t not in names or chain.starts_empty(t)}
-    free = elements if any(chain.names[n] in made for n in writers[:1]) else 0
-    free += sum(chain.most(a) // chain.weights[a["tensor"]] for a in rest if a["tensor"] in made)
+    need(all(chain.is_whole(t) for t in read if chain.held[t] != kept), MISSING)
+    appearing = chain.appearing(names)
+    free = elements if any(chain.names[n] in appearing for n in writers[:1]) else 0
+    free += sum(chain.elements(access) for access in rest if access["tensor"] in appearing)
     proved += (1 - Fraction(room, most)) * elements
-    claimed = {chain.held[t] for t in read} | {t for t in names if not chain.starts_empty(t)}
-    return max(0, lightest * (ceil(proved) - free)), tuple(claimed)
+    return lightest * (ceil(proved) - free)
 
 
 def _core(chain: StatedChain, number: int, kept: str) -> tuple[int, Access]:
     """A statement and its access to what is shared."""
-    need(chain.said[number].multiplies, "a statement is no product")
+    product = chain.said[number].multiplies and len(chain.accesses[number]) == 3
+    need(product, "a statement is no product of two tensors")
     found = [access for access in chain.accesses[number] if chain.held[access["tensor"]] == kept]
     need(len(found) == 1, "a statement must touch the shared tensor once")
     return number, found[0]
 
 
-def _way(chain: StatedChain, number: int, core: Access) -> tuple[tuple[int, ...], frozenset[Rule]]:
+def _way(chain: StatedChain, number: int, core: Access) -> tuple[tuple[int, ...], frozenset[Inequality]]:
     """Values per subscript of an access, and the conditions of its statement by position of its subscripts."""
-    axes = [axis for access in chain.accesses[number] for axis in access["axes"]]
-    need(all("real" not in axis for axis in axes), "there is padding")
+    need(not chain.padded(number), "there is padding")
     dims = dims_of(core)
     alone = all(axis["offset"] == 0 and [c for _, c in axis["terms"]] in ([], [1]) for axis in core["axes"])
     need(alone and len(set(dims)) == len(dims), "a subscript of the shared tensor is no dim alone")

@@ -220,19 +220,20 @@ PROVED = record(
     assumptions=many(text),
     certificate=CERTIFICATE,
 )
-TIME_BOUND = record(
-    schema=word("optmap.time-bound/1"),
-    workload=SAID,
-    word_bits=positive,
-    machine=MACHINE,
-    threads=positive,
-    caches=word("warm", "cold"),
-    parts=many(record(part=name, amount=count, held=count, per_cycle=ratio, cycles=number, seconds=maybe(number)), 1),
-    certificates=many(PROOF),
-    bound=record(value=number, unit=word("cycles"), part=name, method=text),
-    notes=many(text),
-    digest=text,
-)
+PART_OF_TIME = record(part=name, amount=count, held=count, per_cycle=ratio, cycles=number, seconds=maybe(number))
+TIME_FIELDS: dict[str, Shape] = {
+    "schema": word("optmap.time-bound/1"),
+    "word_bits": positive,
+    "machine": MACHINE,
+    "threads": positive,
+    "caches": word("warm", "cold"),
+    "parts": many(PART_OF_TIME, 1),
+    "certificates": many(PROOF),
+    "bound": record(value=number, unit=word("cycles"), part=name, method=text),
+    "notes": many(text),
+    "digest": text,
+}
+TIME_BOUND = record(**TIME_FIELDS, workload=SAID)
 LEVELS: dict[str, Shape] = {
     "schema": word("optmap.sweep-bound/1"),
     "workload": SAID,

@@ -176,12 +176,12 @@ class TiledNest:
         counts = []
         for (terms, offset), real in zip(axes, ranges, strict=True):
             need(prod(self.work.extents[d] for d, _ in terms) <= SPAN // 16, "too many split iterations to enumerate")
-            places = [[c * x for x in self.executed(d, self.depth, base)] for d, c in terms]
+            places = [[c * x for x in self.executed(d, base)] for d, c in terms]
             values = {offset + sum(point) for point in itertools.product(*places)}
             counts.append(sum(real is None or real[0] <= value <= real[1] for value in values))
         return prod(counts)
 
-    def executed(self, dim: str, q: int, base: int) -> list[int]:
+    def executed(self, dim: str, base: int) -> list[int]:
         """Iterations of a dim that the first child of every split outside the base level runs."""
         parts = [range(self.work.extents[dim])]
         for x in range(self.depth - 1, base, -1):

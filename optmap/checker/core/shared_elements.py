@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import gcd, prod
 
 from .statement import Axis, Range
-from .tools import SPAN, need
+from .tools import SPAN, need, value_bits
 
 Moves = Counter[tuple[int, int, int, int]]
 """How often a dim goes from a tile of one size to one of another size so far away, with the start of the
@@ -99,14 +99,3 @@ def common_values(terms: tuple[tuple[int, tuple[int, int, int]], ...], real: Ran
     first, second = (value_bits(box) for box in (old, new))
     both = first & (second << shift if shift >= 0 else second >> -shift)
     return (both >> low & ((1 << (high - low)) - 1)).bit_count()
-
-
-def value_bits(box: list[tuple[int, int]]) -> int:
-    """The values of a subscript on a tile, as set bits."""
-    bits = 1
-    for c, n in box:
-        reached = 1
-        while reached < n:
-            step = min(reached, n - reached)
-            bits, reached = bits | bits << (c * step), reached + step
-    return bits

@@ -145,10 +145,19 @@ def count(row: dict[str, int], extents: dict[str, int]) -> int:
     if all(c <= 1 + sum(k * (e - 1) for k, e in live[:i]) for i, (c, _) in enumerate(live)):
         return span
     need(span <= SPAN, "a subscript is too wide to enumerate")
-    values = 1
-    for c, e in live:
+    return value_bits(live).bit_count()
+
+
+def value_bits(terms: Sequence[tuple[int, int]]) -> int:
+    """The values of sum(c*x) over 0 <= x < n, as set bits.
+
+    Args:
+        terms: c and n of each.
+    """
+    bits = 1
+    for c, n in terms:
         reached = 1
-        while reached < e:
-            step = min(reached, e - reached)
-            values, reached = values | values << (c * step), reached + step
-    return values.bit_count()
+        while reached < n:
+            step = min(reached, n - reached)
+            bits, reached = bits | bits << (c * step), reached + step
+    return bits

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from ..chains.chain import StatedChain, dims_of
+from ..chains.chain import StatedChain
 from ..core.shapes import Shape, count, many, name, positive, records, row, table
 from ..core.tools import RefusedError, need
 
 Address = tuple[int, ...]
 """Of a node: its number in the outermost list; behind a sequence the number of the branch and that in its list."""
-Pin = dict[str, tuple[int, int]]
-"""Per dim the first iteration and the one beyond the last."""
 
 
 def nodes_shape(value: Any, where: str) -> None:
@@ -108,7 +106,6 @@ class StatedTree:
 
     def __init__(self, chain: StatedChain, levels: list[str], copies: Iterable[str], nodes: Any) -> None:
         self.chain, self.levels, self.copies = chain, levels, set(copies)
-        self.dims = [{d for access in accesses for d in dims_of(access)} for accesses in chain.accesses]
         self.touched = [{chain.held[access["tensor"]] for access in accesses} for accesses in chain.accesses]
         self.leaves: list[StatedLeaf] = []
         self._read(nodes, (), Above(sizes=tuple(chain.extents.items())))
@@ -171,7 +168,9 @@ class StatedTree:
 
     def _loop(self, node: Any, address: Address, above: Above, below: list[int]) -> Above:
         dim, tile = node["loop"], node["tile"]
-        need(any(dim in self.dims[n] for n in below), f"malformed: a loop over {dim}, which no statement below has")
+        need(
+            any(dim in self.chain.dims[n] for n in below), f"malformed: a loop over {dim}, which no statement below has"
+        )
         extent, sizes = self.chain.extents[dim], dict(above.sizes)
         need(tile <= extent, f"malformed: a loop over {dim} in tiles of {tile}; there are {extent} iterations")
         if tile >= sizes[dim]:
@@ -188,7 +187,7 @@ class StatedTree:
             fine = tensor in self.chain.held and self.chain.held[tensor] in touched
             need(fine, f"malformed: a keep of {tensor} at {level}, which no statement below has")
         for dim, (first, beyond) in of.items():
-            fine = any(dim in self.dims[n] for n in below) and first < beyond <= self.chain.extents[dim]
+            fine = any(dim in self.chain.dims[n] for n in below) and first < beyond <= self.chain.extents[dim]
             need(fine, f"malformed: a keep at {level} of {dim} from {first} to before {beyond}")
         pin = tuple((dim, first, beyond) for dim, (first, beyond) in of.items())
         only = frozenset(node.get("only", ()))

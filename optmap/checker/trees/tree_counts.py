@@ -53,7 +53,7 @@ from typing import Any
 
 from ..chains.chain import StatedChain, dims_of
 from ..core.tools import need
-from .regions import Box, Region, both, size, whole, without
+from .regions import Region, both, size, whole, without
 from .runs import MOST, courses, entries
 from .slides import slid, window_box
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
@@ -139,14 +139,14 @@ class _Counts:
                 why = f"incomplete: {self.chain.names[number]} reads {made} before it is complete"
                 need(writer.address < reader.address, f"{why}: its branch is before that of {made}")
                 for loop in set(writer.above.loops) & set(reader.above.loops):
-                    inner = loop.dim in self.tree.dims[writer.statement] and loop.dim not in dims_of(access)
+                    inner = loop.dim in self.chain.dims[writer.statement] and loop.dim not in dims_of(access)
                     need(not inner, f"{why}: the loop over {loop.dim} above both leaves {made} unfinished")
 
     def _check_loops(self) -> None:
         for leaf in self.tree.leaves:
             for loop in leaf.above.loops:
                 name = self.chain.names[leaf.statement]
-                fine = loop.dim in self.tree.dims[leaf.statement]
+                fine = loop.dim in self.chain.dims[leaf.statement]
                 need(fine, f"not counted: a loop over {loop.dim} above {name}, which does not have it")
         for keep in self.tree.keeps:
             for dim, _, _ in keep.pin:
@@ -206,8 +206,11 @@ class _Counts:
     def _held(self, level: str, leaf: StatedLeaf) -> int:
         """The most that a level holds while a leaf runs."""
         keeps = [keep for keep in leaf.above.keeps if keep.level == level]
-        held = [(keep, tensor) for keep in keeps for tensor in self.tree.holds(keep)]
-        parts = [(keep, tensor, self._region(keep, tensor)) for keep, tensor in held if tensor in self.subscripts]
+        held = []
+        for keep in keeps:
+            depths = {d: sum(loop.dim == d for loop in keep.above.loops) for d in self.chain.extents}
+            for tensor in self.tree.holds(keep):
+                held.append((tensor, depths, {} if tensor in self.windows else self._region(keep, tensor)))
         kinds = []
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
@@ -218,15 +221,13 @@ class _Counts:
         for chosen in product(*kinds):
             left = dict(zip(self.chain.extents, chosen, strict=True))
             words = 0
-            for keep, tensor, region in parts:
-                box: Box = tuple(
-                    left[d][sum(loop.dim == d for loop in keep.above.loops)] for d in self.subscripts[tensor]
-                )
-                words += self.chain.weights[tensor] * size(both({box: 1}, region))
-            for keep, tensor in held:
+            for tensor, depths, region in held:
+                now = {d: left[d][depth] for d, depth in depths.items()}
                 if tensor in self.windows:
-                    now = {d: left[d][sum(loop.dim == d for loop in keep.above.loops)] for d in left}
-                    words += self.chain.weights[tensor] * size({window_box(self.windows[tensor], now): 1})
+                    part: Region = {window_box(self.windows[tensor], now): 1}
+                else:
+                    part = both({tuple(now[d] for d in self.subscripts[tensor]): 1}, region)
+                words += self.chain.weights[tensor] * size(part)
             most = max(most, words)
         return most
 

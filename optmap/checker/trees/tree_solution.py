@@ -6,15 +6,13 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from ..bounds.bound import check_bound
 from ..bounds.crossings import boundary_of, check_machine, fast_words
-from ..chains.chain import StatedChain, dims_of
-from ..chains.chain_bound import chain_lines, check_chain
-from ..chains.chain_text import read_chain_statement
-from ..core.form import MACHINE, MOVED, PROOF, STATUS, WORK
+from ..chains.chain import StatedChain
+from ..chains.chain_bound import chain_lines
+from ..chains.chain_document import CHAIN_WORK, proved_claims, read_chain
+from ..core.form import MACHINE, MOVED, PROOF, STATUS
 from ..core.report import Report, bound_line, level_lines
 from ..core.shapes import (
-    Shape,
     check_form,
     count,
     many,
@@ -23,22 +21,21 @@ from ..core.shapes import (
     number,
     positive,
     record,
-    records,
     table,
     text,
     word,
 )
 from ..core.status import check_status
-from ..core.tools import need, plain, spelled
-from ..core.units import element_bits, plain_words, words_of
+from ..core.tools import equal, need, plain, spelled
+from ..core.units import plain_words, rate_of, words_of
 from .stated_tree import StatedTree, nodes_shape
 from .tree_counts import CountedTree, count_tree
 
-STATEMENTS: dict[str, Shape] = {"statements": many(record(expression=name, output=name, inputs=many(name, 1)), 1)}
-WORDS = word("words")
+UNIT = word("words", "cycles")
+AMOUNT = record(value=number, unit=UNIT)
 TREE_SOLUTION = record(
     schema=word("optmap.solution/2"),
-    workload=records(WORK, WORK | STATEMENTS, WORK | STATEMENTS | {"outputs": many(name, 1)}),
+    workload=CHAIN_WORK,
     word_bits=positive,
     machine=MACHINE,
     method=text,
@@ -50,10 +47,10 @@ TREE_SOLUTION = record(
     boundaries=many(MOVED, 1),
     levels=many(record(level=name, occupancy_words=count, capacity_words=count), 1),
     statements=many(record(name=name, operations=count, bound_alone=maybe(number)), 1),
-    cost=record(value=count, unit=WORDS),
-    exact=record(value=count, unit=WORDS),
-    integer_bound=record(value=maybe(number), unit=WORDS),
-    bound=maybe(record(value=count, unit=WORDS, method=text)),
+    cost=AMOUNT,
+    exact=AMOUNT,
+    integer_bound=record(value=maybe(number), unit=UNIT),
+    bound=maybe(record(value=number, unit=UNIT, method=text)),
     gap=maybe(number),
     certificates=many(PROOF),
     seconds=number,
@@ -62,8 +59,8 @@ TREE_SOLUTION = record(
     notes=many(text),
     digest=text,
 )
-ALIKE = ("bottleneck", "sum")
-"""Of one boundary with a word per cycle these are its traffic."""
+OVER_LEVELS = ("bottleneck", "sum")
+"""Objectives of the words of every boundary over its bandwidth; the others are words of the outermost one."""
 
 
 def check_tree_solution(doc: dict[str, Any]) -> Report:
@@ -79,51 +76,37 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
     need(
         prod(level["fanout"] for level in machine["levels"]) == machine["cores"], "cores is not the product of fanouts"
     )
-    words = doc["objective"] not in ALIKE or plain_words(machine["levels"])
-    need(words, f"objective {doc['objective']} is in words on one level with a bandwidth of one word only")
     kinds = {level["name"]: level["kind"] for level in machine["levels"] if level["inclusive"]}
     copies = [level for level, kind in kinds.items() if kind == "cache" or doc["bound"] is not None]
     counted = count_tree(StatedTree(chain, names, copies, doc["mapping"]["tree"]))
     check_moved(doc, counted)
     check_rooms(doc, chain, counted)
     check_statements(doc, chain)
-    cost = crossing(counted, names, len(names) - 2, doc["objective"])
+    moved = {q: crossing(counted, names, q, doc["objective"]) for q in range(len(names) - 1)}
+    cost = objective_of(doc, chain, moved)
+    unit = "cycles" if doc["objective"] in OVER_LEVELS and not plain_words(machine["levels"]) else "words"
     for key in ("cost", "exact"):
-        need(doc[key]["value"] == cost, f"{key} must be {cost} words")
-    check_status(doc, Fraction(cost))
+        need(equal(doc[key]["value"], cost) and doc[key]["unit"] == unit, f"{key} must be {float(cost)} {unit}")
+    need(doc["integer_bound"]["unit"] == unit, f"the integer bound is in {unit}")
+    check_status(doc, cost)
     side = "loads" if doc["objective"] == "loads" else "loads and stores"
+    of = (
+        f"between {names[-1]} and all inside it"
+        if unit == "words"
+        else f"over bandwidth, {doc['objective']} over levels"
+    )
     verified = [
         *chain_lines(chain),
         *level_lines(machine, chain),
         held_line(doc),
-        spelled(
-            f"cost {cost:,} words, the {side} between {names[-1]} and all inside it, counted again "
-            "like every row of boundaries"
-        ),
-        check_gap(doc, chain, counted, names, cost),
+        spelled(f"cost {float(cost):,.10g} {unit}, the {side} {of}, counted again like every row of boundaries"),
+        check_gap(doc, chain, moved, cost),
     ]
-    best = doc["bound"] is not None and doc["bound"]["value"] == cost
+    best = doc["bound"] is not None and equal(doc["bound"]["value"], cost)
     verified += [
         f"the cost is the bound: no mapping {'loads' if doc['objective'] == 'loads' else 'moves'} fewer"
     ] * best
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, best=best)))
-
-
-def read_chain(work: Any) -> StatedChain:
-    """The statements of a workload; what is said of each beside its text is what the text says."""
-    entries = work.get("statements", [{"expression": work["expression"]}])
-    texts = [each["expression"] for each in entries]
-    need(work["expression"] == "; ".join(texts), "expression and statements differ")
-    tensors = [[tensor for tensor, _ in read_chain_statement(each).accesses] for each in texts]
-    for each, (output, *inputs) in zip(entries, tensors, strict=True):
-        said = (each.get("output", output), each.get("inputs", inputs))
-        need(said == (output, inputs), f"{output} is made of {', '.join(inputs)}")
-    need(work["padding"] == "stored", "not counted: padding")
-    sizes = work["bytes"]
-    if type(sizes) is not dict:
-        sizes = {tensor: sizes for names in tensors for tensor in names}
-    same = {key: work[key] for key in ("extents", "semantics")}
-    return StatedChain({"statements": texts, "bytes": sizes, "outputs": work.get("outputs", []), **same})
 
 
 def check_moved(doc: Any, counted: CountedTree) -> None:
@@ -156,8 +139,8 @@ def check_rooms(doc: Any, chain: StatedChain, counted: CountedTree) -> None:
 def check_statements(doc: Any, chain: StatedChain) -> None:
     """Every statement has as many operations as its dims have iterations together."""
     need([row["name"] for row in doc["statements"]] == chain.names, f"statements must be {', '.join(chain.names)}")
-    for row, accesses in zip(doc["statements"], chain.accesses, strict=True):
-        operations = prod(chain.extents[d] for d in {d for access in accesses for d in dims_of(access)})
+    for row, dims in zip(doc["statements"], chain.dims, strict=True):
+        operations = prod(chain.extents[d] for d in dims)
         need(row["operations"] == operations, f"{row['name']} has {operations} operations")
 
 
@@ -168,9 +151,25 @@ def crossing(counted: CountedTree, names: list[str], q: int, objective: str) -> 
     return sum(loads + (0 if objective == "loads" else stores) for loads, stores in rows)
 
 
-def check_gap(doc: Any, chain: StatedChain, counted: CountedTree, names: list[str], cost: int) -> str:
-    """Bound and gap follow from the certificates, which are verified."""
-    bound, objective = doc["bound"], doc["objective"]
+def objective_of(doc: Any, chain: StatedChain, words: dict[int, int]) -> Fraction:
+    """The objective of words per boundary, by number of the level inside, or a bound on it of those that are known."""
+    levels = doc["machine"]["levels"]
+    if doc["objective"] not in OVER_LEVELS:
+        return Fraction(words[len(levels) - 1])
+    times = [many / rate_of(levels[q], chain.word_bits) for q, many in words.items()]
+    return max(times) if doc["objective"] == "bottleneck" else sum(times, Fraction(0))
+
+
+def check_gap(doc: Any, chain: StatedChain, moved: dict[int, int], cost: Fraction) -> str:
+    """Bound and gap follow from the certificates, which are verified.
+
+    Args:
+        doc: the solution.
+        chain: its statements.
+        moved: words through every boundary, by number of the level inside.
+        cost: the objective of these.
+    """
+    bound = doc["bound"]
     if bound is None:
         need(doc["gap"] is None and not doc["certificates"], "there is a gap without a bound")
         return "no bound is claimed"
@@ -178,13 +177,14 @@ def check_gap(doc: Any, chain: StatedChain, counted: CountedTree, names: list[st
     for entry in doc["certificates"]:
         q = boundary_of(entry, doc["machine"], proved)
         words = proved_words(doc, chain, entry, q)
-        moved = crossing(counted, names, q, objective)
         where = f"the bound between {' and '.join(entry['between'])}"
-        need(words <= moved, f"{where} is {words} words, but {moved} move: a contradiction")
+        need(words <= moved[q], f"{where} is {words} words, but {moved[q]} move: a contradiction")
         proved[q] = words
-    need(len(names) - 2 in proved, "a bound is claimed, and no certificate proves it")
-    value = Fraction(proved[len(names) - 2])
-    need(bound["value"] == value, f"the bound is {value} words")
+    wanted = set(moved) if doc["objective"] in OVER_LEVELS else {max(moved)}
+    need(not wanted.isdisjoint(proved), "a bound is claimed, and no certificate proves it")
+    value = objective_of(doc, chain, proved)
+    unit = doc["cost"]["unit"]
+    need(equal(bound["value"], value) and bound["unit"] == unit, f"the bound is {float(value)} {unit}")
     gap = float(cost / value - 1) if value else None
     need(doc["gap"] == gap, f"the gap is {gap}")
     return bound_line(doc, value, gap)
@@ -192,22 +192,11 @@ def check_gap(doc: Any, chain: StatedChain, counted: CountedTree, names: list[st
 
 def proved_words(doc: Any, chain: StatedChain, entry: Any, q: int) -> int:
     """The words of an entry are what its certificate proves for the chain and the levels up to number q."""
-    cert, where = entry["certificate"], f"the bound between {' and '.join(entry['between'])}"
-    if cert.get("schema") == "optmap.chain-certificate/1":
-        _ = check_chain(cert)
-        claims, theirs = cert["claims"], StatedChain(cert["workload"])
-        same = theirs.said == chain.said and theirs.outputs == chain.outputs
-        same = same and (theirs.extents, theirs.bits, theirs.assign) == (chain.extents, chain.bits, chain.assign)
-    else:
-        claims, work = check_bound(cert), cert["workload"]
-        same = [work["expression"]] == [said.text for said in chain.said] and work["extents"] == chain.extents
-        same = same and element_bits(work["bytes"]) == chain.bits
-    need(same, f"{where} is about another workload")
     memory = fast_words(doc["machine"]["levels"], q, chain.word_bits)
-    need(cert["memory_words"] == memory, f"{where} is for another capacity")
-    words: int = claims["loads_words" if doc["objective"] == "loads" else "total_words"]
+    claims, where = proved_claims(entry, chain, memory), f"the bound between {' and '.join(entry['between'])}"
+    words = claims["loads_words" if doc["objective"] == "loads" else "total_words"]
     need(entry["instances"] == 1 and entry["words"] == words, f"{where} is {words} words, of one instance")
-    need(cert["method"] == doc["bound"]["method"], f"{where} is by another method")
+    need(entry["certificate"]["method"] == doc["bound"]["method"], f"{where} is by another method")
     return words
 
 
@@ -227,13 +216,14 @@ def hearsay(doc: Any, *, best: bool) -> list[str]:
     status, least = doc["status"], doc["integer_bound"]["value"]
     searched = "how the search went" + ("" if best else "; it is not verified that no mapping of the space is better")
     alone = ", ".join(f"{row['name']} {row['bound_alone']}" for row in doc["statements"])
+    rates = "bandwidths, " if doc["cost"]["unit"] == "words" else ""
     lines = [
         f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
         f"method {doc['method']!r}, stop {status['stop']!r}, point {status['point']!r}, proved {status['proved']!r}, "
         f"within {status['within']!r} of the best of {status['space']!r}: {searched}",
-        f"integer bound {'none' if least is None else f'{least:,.10g}'} words",
+        f"integer bound {'none' if least is None else f'{least:,.10g}'} {doc['integer_bound']['unit']}",
         f"what statements would move alone at least: {alone}",
-        "how often the workload occurs, which levels are shared, bandwidths, clock, energies, microkernels, notes, "
+        f"how often the workload occurs, which levels are shared, {rates}clock, energies, microkernels, notes, "
         "seconds, seed, versions",
     ]
     return [plain(line) for line in lines]

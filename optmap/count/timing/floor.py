@@ -96,8 +96,28 @@ def roof(workload: Workload, machine: Machine, running: Running) -> TimePart:
         InputError: for a machine without a core.
         LimitError: if padding ties so many dims together that the operations done cannot be counted.
     """
-    peak = core_of(machine).peak(workload.output.bits) * running.threads
-    return TimePart(name=MULTIPLY_ADDS, amount=real_operations(workload), held=0, per_cycle=Fraction(peak))
+    amount, bits = _multiply_adds(workload)
+    peak = core_of(machine).peak(bits) * running.threads
+    return TimePart(name=MULTIPLY_ADDS, amount=amount, held=0, per_cycle=Fraction(peak))
+
+
+def _multiply_adds(workload: Workload) -> tuple[int, int]:
+    """Multiply-adds that are done at least, and bits of the smallest elements that they add up.
+
+    Of a chain, statements that add up products of two tensors or more have one at every point; of the others, and of
+    those with implicit padding, none are counted.
+    """
+    if workload.is_product:
+        return real_operations(workload), workload.output.bits
+    counted = [
+        each
+        for each in workload.statements
+        if each.multiplies
+        and len(each.inputs) > 1
+        and all(axis.real is None for access in each.accesses for axis in access.axes)
+    ]
+    done = sum(each.points(workload.extents) for each in counted)
+    return done, min((each.output.bits for each in counted), default=workload.word_bits)
 
 
 def check_threads(machine: Machine, threads: int) -> None:

@@ -25,7 +25,7 @@ The walk (`walk_tree`), which shares no count with this, is what it is tested ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 
@@ -76,15 +76,14 @@ def check_boxes(tree: MappingTree) -> None:
     _Boxes(tree)
 
 
-def _dims_of(tree: MappingTree) -> dict[str, tuple[str, ...]]:
-    """The dims that subscript each stored tensor, if these are all that there is to say of it.
+def _dims_of(tree: MappingTree, slid: Container[str]) -> dict[str, tuple[str, ...]]:
+    """The dims that subscript each stored tensor but those that slide, if these are all that there is to say of it.
 
     Raises:
         UnboxedError: for windows, diagonals, offsets, conditions, padding, functions of rows, and tensors that are
             read in two ways.
     """
     found: dict[str, tuple[str, ...]] = {}
-    slid = _windows_of(tree)
     for statement in tree.workload.statements:
         if statement.row is not None or statement.domain:
             raise UnboxedError(f"{statement} has a condition or a function of rows")
@@ -127,12 +126,16 @@ class _Path:
     makes: str
     """The one that it writes."""
 
-    def loops(self, node: Address) -> tuple[tuple[Loop, ...], int]:
-        """The loops above a node, and how many of them are above the innermost sequence around it."""
-        above = [each for address, each in self.leaf.path if address < node and isinstance(each, Loop | Sequence)]
-        places = [place for place, each in enumerate(above) if isinstance(each, Sequence)]
-        outside = places[-1] + 1 - len(places) if places else 0
-        return tuple(each for each in above if isinstance(each, Loop)), outside
+    def loops(self, node: Address) -> tuple[Loop, ...]:
+        """The loops above a node."""
+        return tuple(each for address, each in self.leaf.path if address < node and isinstance(each, Loop))
+
+    def outside(self, keep: Placed) -> int:
+        """How many of the loops above a Keep are outside what empties it: in every iteration of theirs it is empty."""
+        if keep.ends:
+            return len(self.loops(keep.address))
+        around = (address for address, each in self.leaf.path if isinstance(each, Sequence) and address < keep.address)
+        return len(self.loops(max(around, default=())))
 
 
 class _Boxes:
@@ -142,7 +145,8 @@ class _Boxes:
         self.tree = tree
         workload = tree.workload
         self.stored, self.roles, self.extents = workload.stored_as, workload.roles, workload.extents
-        self.dims, self.windows = _dims_of(tree), _windows_of(tree)
+        self.windows = _windows_of(tree)
+        self.dims = _dims_of(tree, self.windows)
         self.paths = tuple(
             _Path(
                 leaf=leaf,
@@ -180,23 +184,20 @@ class _Boxes:
         if not isinstance(first, Sequence):
             raise UnboxedError(f"{what}, with a loop between it and their branches")
         there = [set[bool]() for _ in first.branches]
-        for each in self.tree.leaves:
-            if is_above(address, each.address):
-                there[each.branch(address)].add(any(mine == keep.address for mine, _ in each.keeps))
         for path in self.paths:
-            if keep.address not in {mine.address for mine in path.keeps} and is_above(keep.address, path.leaf.address):
-                self._check_inside(keep, path, what)
+            if is_above(address, path.leaf.address):
+                there[path.leaf.branch(address)].add(keep in path.keeps)
+                if keep not in path.keeps:
+                    self._check_inside(keep, path, what)
         if any(len(branch) > 1 for branch in there) or [some for some, _ in groupby(there)].count({True}) > 1:
             raise UnboxedError(f"{what}, which are no whole branches one after the other")
 
     def _check_inside(self, keep: Placed, path: _Path, what: str) -> None:
         """Refuse a Keep inside one that goes on where that one ends: its content comes from elsewhere then."""
-        there = {each.leaf.statement for each in self.paths if keep.address in {mine.address for mine in each.keeps}}
         for inner in path.keeps:
-            if is_above(keep.address, inner.address) and not keep.tensors.isdisjoint(inner.tensors):
-                mine = {each.leaf.statement for each in self.paths if inner in each.keeps}
-                if mine & there:
-                    raise UnboxedError(f"{what}, and inside it {inner.level} for others, too")
+            inside = is_above(keep.address, inner.address) and not keep.tensors.isdisjoint(inner.tensors)
+            if inside and any(keep in each.keeps and inner in each.keeps for each in self.paths):
+                raise UnboxedError(f"{what}, and inside it {inner.level} for others, too")
 
     def _check_order(self, reader: _Path, before: tuple[_Path, ...]) -> None:
         """Refuse a statement that reads a tensor before all is made of it that it reads."""
@@ -209,7 +210,7 @@ class _Boxes:
                     for address, node in reader.leaf.path
                     if isinstance(node, Sequence) and is_above(address, made[access.name].leaf.address)
                 ]
-                others = [loop.dim for loop in reader.loops(shared[-1])[0] if loop.dim not in access.dims]
+                others = [loop.dim for loop in reader.loops(shared[-1]) if loop.dim not in access.dims]
                 if others:
                     raise UnboxedError(
                         f"the loop over {others[0]} is above what makes {access.name} and what reads it, which has no "
@@ -294,10 +295,10 @@ class _Boxes:
         source = self.tree.machine.memory
         for keep in path.keeps:
             if tensor in keep.tensors:
-                loops, outside = path.loops(keep.address)
+                loops = path.loops(keep.address)
                 if windows.iterations(loops, self.extents) > windows.MOST:
                     raise UnboxedError(f"{tensor} is held in more than {windows.MOST:,} iterations")
-                words = windows.entered(access, loops, len(loops) if keep.ends else outside, self.extents)
+                words = windows.entered(access, loops, path.outside(keep), self.extents)
                 if words is None:
                     raise UnboxedError(f"{access}: what {keep.level} keeps of it has gaps")
                 pair = (keep.level, source, tensor)
@@ -306,10 +307,9 @@ class _Boxes:
 
     def _entered(self, path: _Path, keep: Placed, tensor: str, cell: Cell) -> int:
         """Elements of a cell that enter a Keep or begin there."""
-        loops, outside = path.loops(keep.address)
-        outside = len(loops) if keep.ends else outside
+        loops = path.loops(keep.address)
         steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
-        return BoxRuns(loops, outside, self.dims[tensor]).entered(0, steps)[0]
+        return BoxRuns(loops, path.outside(keep), self.dims[tensor]).entered(0, steps)[0]
 
     def _rooms(self) -> tuple[LevelRoom, ...]:
         """The most that is held at any visit."""
@@ -329,11 +329,13 @@ class _Boxes:
 
     def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, tuple[Interval, ...]]) -> int:
         """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
-        loops, _ = path.loops(keep.address)
-        if tensor in self.windows:
-            left = {d: at[d][sum(loop.dim == d for loop in loops)] for d in self.windows[tensor].dims}
-            return windows.held(self.windows[tensor], {d: beyond - first for d, (first, beyond) in left.items()})
-        now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in self.dims[tensor]}
+        loops, access = path.loops(keep.address), self.windows.get(tensor)
+        now = {
+            d: at[d][sum(loop.dim == d for loop in loops)]
+            for d in (self.dims[tensor] if access is None else access.dims)
+        }
+        if access is not None:
+            return windows.held(access, {d: beyond - first for d, (first, beyond) in now.items()})
         return sum(
             size((max(a, now[d][0]), min(b, now[d][1])) for d, (a, b) in cell.items())
             for cell in self._cells(tensor)
@@ -351,7 +353,7 @@ class _Boxes:
         ends = {end for keep in path.keeps if dim in keep.of for end in (keep.of[dim].start, keep.of[dim].stop)}
         cuts = list(pairwise(sorted({0, self.extents[dim], *ends})))
         found: list[tuple[Interval, ...]] = [((0, self.extents[dim]),)]
-        for loop in path.loops(path.leaf.address)[0]:
+        for loop in path.loops(path.leaf.address):
             if loop.dim == dim:
                 inside = [
                     (*before, (start, min(start + loop.tile, before[-1][1])))

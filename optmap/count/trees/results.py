@@ -1,4 +1,4 @@
-"""What a walk of a mapping tree hands back."""
+"""What a mapping tree moves and holds, walked or counted in closed form."""
 
 from __future__ import annotations
 
@@ -74,18 +74,13 @@ class TreeCount:
             words[row.between[0]] += row.loads_words + row.stores_words
         return max(words, key=lambda level: words[level])
 
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """The rules of its machine that the mapping breaks: what does not fit."""
-        return self.violations
-
     def value_of(self, objective: Objective, workload: Workload, machine: Machine) -> Fraction:
         """An objective of the words that cross the boundaries."""
         return objective.of(self.moved, machine, workload.word_bits)
 
     @property
-    def violations(self) -> tuple[str, ...]:
-        """One sentence per level that does not hold what the tree keeps there; empty if all fit."""
+    def broken(self) -> tuple[str, ...]:
+        """The rules of its machine that the mapping breaks: one sentence per level that cannot hold what it keeps."""
         return tuple(
             f"{room.part} would hold {several(room.occupancy_words, 'word')} at a visit of {room.statement}; it has "
             f"{room.capacity_words:,}: it is short by {several(room.short_words, 'word')}"

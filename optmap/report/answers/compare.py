@@ -11,7 +11,7 @@ from optmap.answers.documents.solution import solution_document
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow, MethodWords
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown
-from optmap.base.texts import number, several
+from optmap.base.texts import in_percent, number, several
 from optmap.files.fields import Fields
 from optmap.files.inputs import products_of
 from optmap.files.machines import machine_document, machine_from
@@ -32,17 +32,7 @@ ROW = (
 METHODS_SCHEMA = "optmap.accelerator-comparison/1"
 """Of the document by method."""
 COPIED = (
-    "status",
-    "energy",
-    "cycles",
-    "edp",
-    "cost",
-    "exact",
-    "search",
-    "gap",
-    "mapping",
-    "notes",
-    "broken",
+    *("status", "energy", "cycles", "edp", "cost", "exact", "search", "gap", "mapping", "notes", "broken"),
     "seconds",
 )
 """Keys of a row by method that are those of the document of `solve`, as far as that has them."""
@@ -180,16 +170,24 @@ def read_comparison(fields: Fields) -> Comparison:
     fields.allow("schema", "workload", "machine", "capacity_unit", "gap_of", "methods", "rows", "left_out", "notes")
     machine = None if fields.get("machine") is None else machine_from(fields.fields("machine"))
     entries = groupby(fields.items("rows"), key=lambda row: (row.texts("between"), row.integer("memory_words")))
-    left_out = fields.fields("left_out")
+    workload, left_out, notes = _said_of_all(fields)
     return Comparison(
-        workload=products_of([read_workload(fields.fields("workload"))])[0],
+        workload=workload,
         machine=machine,
         methods=fields.texts("methods"),
         rows=tuple(_read_row(list(group)) for _, group in entries),
-        left_out={name: left_out.text(name) for name in left_out.values},
+        left_out=left_out,
         unit=fields.choice("capacity_unit", ("words", "bytes"), "words"),
-        notes=fields.texts("notes") if fields.given("notes") else (),
+        notes=notes,
     )
+
+
+def _said_of_all(fields: Fields) -> tuple[Workload, dict[str, str], tuple[str, ...]]:
+    """What both documents say beside their rows: the workload, methods that are left out with the reason, notes."""
+    (workload,) = products_of([read_workload(fields.fields("workload"))])
+    left_out = fields.fields("left_out")
+    reasons = {name: left_out.text(name) for name in left_out.values}
+    return workload, reasons, fields.texts("notes") if fields.given("notes") else ()
 
 
 def _read_row(entries: list[Fields]) -> ComparisonRow:
@@ -236,17 +234,17 @@ def read_methods(fields: Fields) -> SavedComparison:
         "notes",
     )
     bound = fields.fields("bound") if fields.given("bound") else None
-    left_out = fields.fields("left_out")
+    workload, left_out, notes = _said_of_all(fields)
     return SavedComparison(
-        workload=products_of([read_workload(fields.fields("workload"))])[0],
+        workload=workload,
         machine=machine_from(fields.fields("machine")),
         objective=fields.text("objective"),
         counting=fields.text("counting"),
         bound=None if bound is None else bound.number("value"),
         unit="" if bound is None else bound.text("unit"),
         rows=tuple(_method_row(row) for row in fields.items("rows", least=0)),
-        left_out={name: left_out.text(name) for name in left_out.values},
-        notes=fields.texts("notes") if fields.given("notes") else (),
+        left_out=left_out,
+        notes=notes,
         document=dict(fields.values),
     )
 
@@ -279,7 +277,7 @@ def _line(comparison: Comparison, row: ComparisonRow, counted: ComparedWords) ->
         number(row.compulsory_on(counted)),
         number(row.bound_on(counted)),
         *(number(row.found[name].words) if name in own else "-" for name in comparison.methods),
-        "-" if gap is None else f"{100 * gap:.1f} %",
+        in_percent(gap),
         best or "-",
     )
 
@@ -288,12 +286,12 @@ def comparison_table(comparison: Comparison) -> str:
     """One line per capacity and kind of words that are minimised: floor, bound, what methods move, smallest gap."""
     kinds = comparison.counted
     rows = [_line(comparison, row, counted) for row in comparison.rows for counted in kinds]
-    several = len(kinds) > 1
+    mixed = len(kinds) > 1
     header = ("between", "capacity", "words", "compulsory", "bound", *comparison.methods, "traffic gap", "best")
     align = "<><" + ">" * (len(header) - 4) + "<"
-    if not several:
+    if not mixed:
         rows, header, align = [(*row[:2], *row[3:]) for row in rows], (*header[:2], *header[3:]), align[:2] + align[3:]
-    what = "that each method minimises" if several else f"moved ({kinds[0]})"
+    what = "that each method minimises" if mixed else f"moved ({kinds[0]})"
     return _parts(
         comparison,
         pairs(workload_lines(comparison.workload)),
@@ -342,7 +340,7 @@ def _method_line(row: MethodRow) -> tuple[str, ...]:
         f"{row.cycles:,}",
         f"{row.edp:.6g}",
         "-" if row.over_best is None else f"{1 + row.over_best:.4f}x",
-        "-" if row.gap is None else f"{100 * row.gap:.1f} %",
+        in_percent(row.gap),
         row.status,
         f"{row.evaluations:,}",
         f"{row.seconds:.2f}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from optmap.answers.over_capacity.capacity_curve import CapacityCurve, CurvePoint
-from optmap.base.texts import number, several
+from optmap.base.texts import in_percent, number, several
 from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
 from optmap.report.tables import grid, pairs, workload_lines
@@ -23,8 +23,7 @@ def curve_table(curve: CapacityCurve) -> str:
 
 
 def _row(point: CurvePoint, *, apart: bool) -> list[str]:
-    gap = "-" if point.gap is None else f"{100 * point.gap:.1f} %"
-    own = [f"{point.room_words:,}", f"{point.words:,}", f"{point.bound_words:,}", gap]
+    own = [f"{point.room_words:,}", f"{point.words:,}", f"{point.bound_words:,}", in_percent(point.gap)]
     return own + [("-" if point.apart is None else f"{point.apart:,}")] * apart
 
 

@@ -10,7 +10,7 @@ from optmap.answers.over_capacity.curves import MethodCurve
 from optmap.answers.over_capacity.network_sums import MappedLayer, MappedNetwork, NetworkSums, Spent
 from optmap.answers.over_capacity.networks import NetworkView, dominant, layer_shares, traffic_gap
 from optmap.answers.over_capacity.sizing import saturation
-from optmap.base.texts import number, percent, several, size_text
+from optmap.base.texts import in_percent, number, percent, several, size_text
 from optmap.count.meshes.wires import wire_notes
 from optmap.count.policies import nest_policy
 from optmap.machines.fabric import fabric_of
@@ -47,14 +47,14 @@ def network_table(view: NetworkView, series: MethodCurve, capacity_bytes: int) -
             f"{share.operations:,}",
             f"{share.traffic_words:,}",
             f"{share.bound_words:,}",
-            _gap_text(share.traffic_gap),
-            f"{100 * share.share:.1f} %",
+            in_percent(share.traffic_gap, 2),
+            in_percent(share.share),
         )
         for share in shares
     ]
     counts = sum(share.count for share in shares)
     total = (view.network.name, f"{counts}", f"{view.total.operations:,}", f"{traffic:,}", f"{bound:,}")
-    rows.append((*total, _gap_text(traffic_gap(traffic, bound)), "100.0 %"))
+    rows.append((*total, in_percent(traffic_gap(traffic, bound), 2), "100.0 %"))
     header = ("layer", "count", "operations", "traffic (words)", "bound (words)", "traffic gap", "share")
     head = f"{view.network.name} on {view.total.place} of {size_text(capacity_bytes)}, mappings by {series.label}\n"
     saved = percent(traffic - view.total.compulsory_words, traffic)
@@ -116,10 +116,6 @@ def network_document(view: NetworkView, series: MethodCurve, capacity_bytes: int
             for share in shares
         ],
     }
-
-
-def _gap_text(gap: float | None) -> str:
-    return "-" if gap is None else f"{100 * gap:.2f} %"
 
 
 def sums_document(sums: NetworkSums[NetworkView]) -> dict[str, object]:

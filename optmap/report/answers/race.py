@@ -7,7 +7,7 @@ from math import ceil
 
 from optmap.answers.documents.amounts import amount
 from optmap.answers.side_by_side.race import SAME, LayerRace, Mean, MethodRun, Race
-from optmap.base.texts import several
+from optmap.base.texts import in_percent, several
 from optmap.files.machines import machine_document
 from optmap.files.workloads import workload_document
 from optmap.report.answers.accelerators import accelerator_line
@@ -157,7 +157,7 @@ def _layer_table(race: Race, layer: LayerRace) -> str:
             f"{float(run.value):.6g}" if run.fits else "-",
             _times(layer.over(run.method)),
             f"{run.evaluations:,}",
-            _share(run.valid_share),
+            in_percent(run.valid_share),
             _seconds(run.seconds),
             _seconds(None if run.best_at is None else run.best_at.seconds),
             _seconds(None if (near := layer.near(run.method)) is None else near.seconds),
@@ -179,7 +179,7 @@ def _means_table(race: Race) -> str:
             f"{mean.layers} of {count}",
             _times(mean.over),
             "-" if mean.evaluations is None else f"{mean.evaluations:,.0f}",
-            _share(mean.valid_share),
+            in_percent(mean.valid_share),
             _seconds(mean.seconds),
             _seconds(mean.seconds_to_best),
             f"{mean.near} of {count}",
@@ -195,10 +195,6 @@ def _times(over: Fraction | float | None) -> str:
     if over is None:
         return "-"
     return f"{ceil((float(over) - float(SAME)) * 10_000) / 10_000:.4f}x"
-
-
-def _share(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
 
 
 def _seconds(seconds: float | None) -> str:

@@ -97,7 +97,7 @@ def evaluation_document(evaluation: TreeEvaluation) -> dict[str, object]:
         "counted": "walk" if evaluation.count.walked else "closed form",
         "boundaries": evaluation.counted["boundaries"],
         "levels": evaluation.counted["levels"],
-        "violations": list(evaluation.count.violations),
+        "violations": list(evaluation.count.broken),
     }
 
 

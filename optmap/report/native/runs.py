@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.base.texts import in_percent
 from optmap.count.timing import Prediction
 from optmap.files.codes import options_document
 from optmap.files.machines import machine_document
@@ -55,9 +56,9 @@ def _row(layer: LayerRun) -> tuple[str, ...]:
         layer.workload.title + count,
         str(layer.chosen.code.kernel),
         _rate(layer.gflops(timing)),
-        _share(layer.share_of_peak),
+        in_percent(layer.share_of_peak, 0),
         seconds_text(layer.seconds),
-        "-" if timing is None else f"{100 * timing.spread:.0f} %",
+        in_percent(None if timing is None else timing.spread, 0),
         seconds_text(layer.predicted_seconds),
         seconds_text(layer.floor_seconds),
         f"{verdict.share:.2g}",
@@ -74,7 +75,7 @@ def _total_row(runs: Runs) -> tuple[str, ...]:
         "all, with counts",
         "",
         _rate(rate),
-        _share(share),
+        in_percent(share, 0),
         seconds_text(measured),
         "",
         seconds_text(predicted),
@@ -175,10 +176,6 @@ def seconds_text(seconds: float | None) -> str:
 
 def _rate(gflops: float | None) -> str:
     return "-" if gflops is None else f"{gflops:.1f}"
-
-
-def _share(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.0f} %"
 
 
 def _when(weights: str) -> str:

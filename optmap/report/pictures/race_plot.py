@@ -123,9 +123,7 @@ def _panel(
     """
     axes.set_xscale("log")
     axes.set_yscale("log")
-    curves = {
-        name: list(curve_of(race, layer, name)) for name in styles if _drawn(layer.runs.get(name), untraced=untraced)
-    }
+    curves = {name: list(curve_of(layer, name)) for name in styles if _drawn(layer.runs.get(name), untraced=untraced)}
     lasts = [points[-1].value for points in curves.values()]
     least = 1.0 if layer.bound else min(lasts)
     top = min(max(2 * least, ROOM * max(lasts)), FARTHEST * least)

@@ -16,7 +16,7 @@ from optmap.answers.over_capacity.networks import NetworkView
 from optmap.answers.over_capacity.sizing import Sizing
 from optmap.base.errors import InputError
 from optmap.base.extras import install
-from optmap.base.texts import size_text
+from optmap.base.texts import in_percent, size_text
 from optmap.report.answers.network import network_table
 from optmap.report.pictures.axes import words_label
 from optmap.report.pictures.compare_plot import nested
@@ -148,7 +148,7 @@ def _curve_traces(go: Any, panel: Panel, real_bytes: int | None) -> list[Any]:
     traces = [bound] if panel.bounds else []
     styles = nested(len(panel.series))
     for number, (series, style) in enumerate(zip(panel.series, styles, strict=True)):
-        gaps = [_percent_text(sample.traffic_gap) for sample in series.samples]
+        gaps = [in_percent(sample.traffic_gap, 2) for sample in series.samples]
         labels = [
             f"{size_text(sample.capacity_bytes)}, traffic gap {gap}"
             for sample, gap in zip(series.samples, gaps, strict=True)
@@ -191,10 +191,6 @@ def _shade(go: Any, panel: Panel) -> list[Any]:
         go.Scatter(y=bound, name="lower end of the gap", showlegend=False, **common),
         go.Scatter(y=least, **filled, **common),
     ]
-
-
-def _percent_text(gap: float | None) -> str:
-    return "-" if gap is None else f"{100 * gap:.2f} %"
 
 
 def _layout() -> dict[str, Any]:

@@ -290,6 +290,9 @@ def best_apart(
 ) -> Apart | None:
     """The mapping of a product by itself that moves the fewest words; None if none fits.
 
+    Of what streams, a line, and a word of a single one, are still there when the same is needed again next: where the
+    third group has one iteration, and nothing is done in place outside of it, which ends what is kept inside.
+
     Args:
         alone: the product.
         memory: words that fit.
@@ -318,24 +321,32 @@ def _apart(
 ) -> Apart | None:
     own, near, far, (first, second, third) = alone.roles(kept)
     one, other = (each.ravel() for each in np.meshgrid(first_tiles, alone.tiles(second)))
-    lines = np.minimum(one * near.words + far.words, other * far.words + near.words)
+    near_line, far_line = one * near.words + far.words, other * far.words + near.words
+    lines = np.minimum(near_line, far_line)
     left = memory - one * other * own.words - np.maximum(lines, beside)
     length, breadth, depth = (alone.extents[group] for group in (first, second, third))
     ones, others = -(-length // one), -(-breadth // other)
     fits = left >= 0
-    for operand, visits in ((near, others), (far, ones)):
+    for operand, trips in ((near, others), (far, ones)):
         if operand.name in once:
-            fits &= visits == 1
+            fits &= trips == 1
     if not fits.any():
         return None
-    one, other, ones, others, left = one[fits], other[fits], ones[fits], others[fits], left[fits]
+    steady, again = np.zeros_like(one), ones
+    if depth == 1 and own.name not in once:
+        first_line, last = near_line <= far_line, length - (ones - 1) * one
+        words_stay = np.where(one == 1, length, last == 1) * (far.name not in once)
+        steady = np.where(first_line, length, words_stay)
+        far_stays = np.where(first_line, (other == 1) & (near.name not in once), True) & (others == 1)
+        again = np.where(far_stays, 1, ones)
+    one, other, others, left, steady, again = (each[fits] for each in (one, other, others, left, steady, again))
     pinned = np.zeros_like(one)
     if len(alone.groups[second]) == 1 and far.words and second not in alone.cut:
-        pinned = np.minimum(left // (far.words * depth), breadth) * (ones > 1)
+        pinned = np.minimum(left // (far.words * depth), breadth) * (again > 1)
     words = (
         length * breadth * own.moved(np.ones_like(one))
-        + length * depth * near.moved(others)
-        + depth * (pinned * far.moved(np.ones_like(one)) + (breadth - pinned) * far.moved(ones))
+        + depth * (steady * near.moved(np.ones_like(one)) + (length - steady) * near.moved(others))
+        + depth * (pinned * far.moved(np.ones_like(one)) + (breadth - pinned) * far.moved(again))
     )
     row = int(np.argmin(words))
     return Apart(kept=kept, tiles=(int(one[row]), int(other[row])), pinned=int(pinned[row]), words=int(words[row]))

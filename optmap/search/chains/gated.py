@@ -149,7 +149,8 @@ def _apart(gate: Gate, memory: int) -> Iterator[GateMapping]:
         else:
             place = {Meeting.FIRST: 0, Meeting.SECOND: 1, Meeting.READER: 2}[meeting]
             beside = sum(loads) if place == 2 else loads[1 - place] + gate.meeting.words
-            members[place] = best_apart((*makers, reader)[place], memory, kinds=TILES_OF_RESULT, beside=beside)
+            alone, own = ((*makers, reader)[place], (*results, gate.meeting)[place])
+            members[place] = best_apart(alone, memory, (own.name,), kinds=TILES_OF_RESULT, beside=beside)
             if place == 2:
                 moves = -gate.meeting.words  # it is not loaded there
             else:

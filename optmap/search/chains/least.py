@@ -8,7 +8,8 @@ index come again. Where all of it does not fit (n*c >= room) this grows with p, 
 size being as large as it may be; and in any case at least what it is for the largest p, with whole numbers of visits.
 
 *A product by itself*, given tiles of one group of the tensor that stays: no tile of the other group is larger than what
-fits, and no more indices are pinned.
+fits, and no more indices are pinned. Where the third group has one iteration what streams may still be there when the
+same is needed again: it comes once, at least.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ def least_alone(operands: Sequence[PairOperand], extents: Sequence[int], memory:
     room = memory - near.words - far.words
     most = np.clip(room // np.maximum(tiles * own.words, 1), 0, breadth) if own.words else np.full_like(tiles, breadth)
     pinned = np.clip((room - tiles * own.words) // max(far.words * depth, 1), 0, breadth)
-    visits = near.moved(-(-breadth // np.maximum(most, 1)))
-    words = length * breadth * own.moved(1) + length * depth * visits
-    words += depth * (pinned * far.moved(1) + (breadth - pinned) * far.moved(-(-length // tiles)))
+    some, again = (-(-breadth // np.maximum(most, 1)), -(-length // tiles))
+    if depth == 1:
+        some, again = np.ones_like(tiles), np.ones_like(tiles)
+    words = length * breadth * own.moved(1) + length * depth * near.moved(some)
+    words += depth * (pinned * far.moved(1) + (breadth - pinned) * far.moved(again))
     return np.where((most > 0) & (room >= tiles * own.words), words, np.inf)

@@ -8,17 +8,16 @@ from math import isqrt, prod
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.base.texts import several
-from optmap.bounds.chains.counts import chain_words, loaded_tensors, stored_tensors
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains import family, gated, runs, windows
+from optmap.search.chains.compulsory import compulsory_relaxation
 from optmap.search.chains.gate import Gate, gate_of
 from optmap.search.chains.gate_trees import gate_tree
 from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, steps_of
 from optmap.search.chains.trees import run_tree
 from optmap.search.found import Found
 from optmap.search.question import Question
-from optmap.search.relaxation import Relaxation
 from optmap.workloads.workload import Workload
 
 MOST_WORDS = 2**60
@@ -62,18 +61,12 @@ def _solve(question: Question, *, together: bool) -> Found:
             f"{level.name} has {several(memory, 'word')}; every mapping of {workload.title} needs {best:,}: one word "
             "of every tensor of a statement"
         )
-    late, sizes = question.clock.late, chain_words(workload)
-    names = [*loaded_tensors(workload), *(stored_tensors(workload) if question.objective.stores else ())]
+    late = question.clock.late
     proved = best.exhausted and not late
     return Found(
         mapping=MappingTree(workload=workload, machine=question.machine, nodes=best.nodes),
         claimed=best.words if best.exhausted else None,
-        relaxation=Relaxation(
-            value=float(sum(sizes[name] for name in names)),
-            proved=True,
-            formulation="compulsory traffic: every word of inputs and outputs once",
-            tolerance=0.0,
-        ),
+        relaxation=compulsory_relaxation(question),
         bound=best.words if proved else None,
         proved=proved,
         proof="every mapping of the family was looked at" if proved else "",

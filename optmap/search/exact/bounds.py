@@ -118,7 +118,7 @@ class Bounds:
             values,
         )
 
-    def of_pairs(self, labels: Labels, outer: Prospect, level: MemorySteps, pairs: Pairs) -> Prospect:
+    def of_pairs(self, outer: Prospect, level: MemorySteps, pairs: Pairs) -> Prospect:
         """Labels with a split as the bound of the level inside sees them.
 
         A split over irrelevant dims multiplies what enters inside and divides what is read outside by as much. For

@@ -193,7 +193,7 @@ class _Pass:
                 break
             pairs = level.pairs(own.take(rows))
             pairs = Pairs(rows[pairs.label], pairs.split, pairs.rest)
-            bound = bounds.least(bounds.of_pairs(own, outer, level, pairs), self.cutoff, self.clock)
+            bound = bounds.least(bounds.of_pairs(outer, level, pairs), self.cutoff, self.clock)
             some = self._below(bound)
             parts.append(pairs[some])
             values.append(bound[some])

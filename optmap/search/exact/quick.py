@@ -20,7 +20,7 @@ from optmap.search.exact.steps import MemorySteps, Pairs, StepTable
 
 def quick_bound(bounds: Bounds, level: MemorySteps, labels: Labels, pairs: Pairs, moves: StepTable) -> Floats:
     """A bound per move."""
-    own = bounds.of_pairs(labels, bounds.of_labels(labels), level, pairs)
+    own = bounds.of_pairs(bounds.of_labels(labels), level, pairs)
     entering = [_entering(bounds.frame, level, pairs, moves, k) for k in range(bounds.frame.operands)]
     energy, units = bounds.simply(own)
     cycles = _cycles(bounds, own, units)

@@ -141,11 +141,10 @@ class OrderTable:
         )
 
 
-def slid(frame: ExactFrame, labels: Labels, place: int, own: Steps, outside: Floats) -> Labels:
+def slid(labels: Labels, place: int, own: Steps, outside: Floats) -> Labels:
     """Labels with the run of one operand with windows brought up to date.
 
     Args:
-        frame: of the search.
         labels: a row per move, their runs as they were outside.
         place: of the operand among those with windows.
         own: what the loops do.

@@ -198,7 +198,7 @@ class MemorySteps:
         strides = frame.values(tile) * self.splits.ways[split]
         for place in range(len(frame.sliding)):
             steps = self.table.steps(place, signature, trips, strides)
-            found = slid(frame, found, place, steps, outside)
+            found = slid(found, place, steps, outside)
         return found
 
     def shares(self, split: Ints, tile: Tiles) -> Floats:

@@ -198,7 +198,7 @@ class _Overfull(TileGrid):
     def _several(self, u: int, lists: Sequence[IntArray], grown: IntArray) -> npt.NDArray[np.bool_]:
         """Where a tile has several iterations of some dim of a unit."""
         most = np.array([float(max(box)) for box in self.units[u].boxes])
-        return (most[np.maximum(grown, 0)] if u == self.last else spread(most, (u,), lists, self.last)) > 1
+        return (most[np.maximum(grown, 0)] if u == self.last else spread(most, (u,), lists)) > 1
 
 
 class _Fitting:

@@ -128,7 +128,7 @@ class TileGrid:
             words = self.weights[number] * self._product(number, hold, None, lists)[0]
             for u, unit in enumerate(self.units):
                 if self._absent(tensor, unit) and not hold.free >> u & 1:
-                    counts = unit.counts[grown] if u == self.last else spread(unit.counts, (u,), lists, self.last)
+                    counts = unit.counts[grown] if u == self.last else spread(unit.counts, (u,), lists)
                     words = words * counts
             total = total + words
         return total
@@ -183,7 +183,7 @@ class TileGrid:
             if axes == (self.last,):
                 grows = True
             else:
-                words = words * spread(table, axes, lists, self.last)
+                words = words * spread(table, axes, lists)
         if np.size(words) <= KEPT:
             self._products[number, hold, stream] = words, grows
         return words, grows
@@ -300,14 +300,13 @@ class TileGrid:
         return np.broadcast_to(table.astype(np.float64), shape)
 
 
-def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray], last: int) -> FloatArray:
+def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) -> FloatArray:
     """A table over its units' chosen candidates, shaped to broadcast over the grid of all units.
 
     Args:
         table: an axis per unit.
         axes: the units.
         lists: per unit of the grid, the chosen candidates.
-        last: the unit that the grid has no axis for; -1 for none.
     """
     if not axes:
         return table

@@ -86,7 +86,7 @@ def rank(
     levels = model.machine.levels[first_cache(model.machine) :]
     nearest = levels[0] if levels and model.options.layout is ActivationLayout.NHWC else None
     tiles = shapes(model.workload, roles, core, layout=model.options.layout, cache=nearest)
-    ways = list(splits(model.workload, roles, model.machine, model.running.threads))
+    ways = list(splits(model.workload, roles, model.running.threads))
     lanes = core.lanes(model.workload.output.bits)
     around = [
         (shape, split) for shape in tiles for split in even_splits(model.workload, roles, ways, shape.tile, lanes)

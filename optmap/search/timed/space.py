@@ -126,7 +126,7 @@ def nests(
             yield nest
 
 
-def splits(workload: Workload, roles: KernelRoles, machine: Machine, threads: int) -> Iterator[dict[str, int]]:
+def splits(workload: Workload, roles: KernelRoles, threads: int) -> Iterator[dict[str, int]]:
     """Ways to share the work among threads: along one dim of the output, or two.
 
     Rows of the image are not cut as long as another dim is long enough: threads would share lines, or vectors.

@@ -8,7 +8,7 @@ from typing import Any
 
 from optmap.answers.over_capacity.networks import traffic_gap
 from optmap.answers.over_capacity.sizing import Sizing
-from optmap.base.texts import several, size_text
+from optmap.base.texts import in_percent, several, size_text
 from optmap.report.pictures.axes import capacity_axis, styled
 from optmap.report.pictures.plots import PALETTE
 from optmap.report.pictures.sweep_plots import capacity_label, plot_curve
@@ -29,7 +29,7 @@ def curve_table(curve: NetworkCurve) -> str:
             size_text(sample.capacity_bytes),
             f"{sample.traffic_words:,}",
             f"{total.bound_at(sample.capacity_bytes):,}",
-            "-" if sample.traffic_gap is None else f"{100 * sample.traffic_gap:.2f} %",
+            in_percent(sample.traffic_gap, 2),
             f"{sample.traffic_words / curve.floor_words:.3f}x",
         )
         for sample in curve.series.samples

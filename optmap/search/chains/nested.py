@@ -1,0 +1,272 @@
+"""A pair of products on several levels: fused in the outermost one, or one after the other.
+
+    for outer tile: for inner tile: make a tile of the intermediate, then use it up
+
+The outermost level on chip holds the tile of the intermediate, and of each operand either all of its outer tile (of an
+operand of the inner side: all of it, for good) or what one of the two products needs of it at a time. In such a step a
+product is one statement whose tensors come from the outermost level: its tiles on the inner levels are found by method
+`mopt`, for the few steps that look best. Which is best is decided by counting whole trees. Not every mapping of the
+family is looked at, and nothing is proved of it but the floor of the chain. Without fusing, each product is mapped to
+all levels by that method, and the intermediate goes through the memory.
+
+Source: section 9 of the theory of chains (more levels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Ordered
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.texts import several
+from optmap.bounds.chains.counts import starts_empty
+from optmap.count.trees import count_tree
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.forms import path_of
+from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence
+from optmap.mappings.tree import MappingTree
+from optmap.questions.objective import Combination
+from optmap.search.chains.compulsory import compulsory_relaxation
+from optmap.search.chains.family import Ints, smallest_tiles
+from optmap.search.chains.gate import gate_of
+from optmap.search.chains.pair import ProductPair, pair_of, steps_of
+from optmap.search.found import Found
+from optmap.search.method import METHODS
+from optmap.search.question import Question
+from optmap.workloads.workload import Semantics
+
+FAMILY = (
+    "fused tiles of the outermost level, of which operands stay or come with every step, in each step the products one "
+    "after the other, their inner levels by method mopt; and one product after the other on all levels by that method"
+)
+"""The mappings among which the best is looked for, in words."""
+APART = "one product after the other on all levels, each by method mopt"
+"""Of these the mapping without anything fused."""
+TRIED = 4
+"""Steps whose inner levels are looked for."""
+INNER = "mopt"
+"""Name of the method that finds inner levels."""
+Branch = tuple[Node, ...]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """How the outermost level is used."""
+
+    outer: int
+    """Number of the side with the outer tiles."""
+    tile: int
+    inner: int
+    """Sizes of tiles of the outer and of the inner side."""
+    stays: tuple[bool, bool, bool, bool]
+    """Operands of the outer side, then of the inner side, that of the first statement first: all of an outer tile, or
+    of all inner tiles, stays."""
+    about: float
+    """The objective, about: words through the outermost boundary exactly, those further in as if each product met them
+    as often as a square tile does."""
+
+
+def steps_of_levels(question: Question, pair: ProductPair) -> list[Step]:
+    """Of each choice of what stays the step that looks best, the best ones first.
+
+    Args:
+        question: of a machine of several levels.
+        pair: two products.
+    """
+    found = [
+        step
+        for outer, *stays in product((0, 1), *[(False, True)] * 4)
+        if (step := _step(question, pair, outer, tuple(map(bool, stays)))) is not None
+    ]
+    return sorted(found, key=lambda each: each.about)
+
+
+def _step(question: Question, pair: ProductPair, outer: int, stays: tuple[bool, ...]) -> Step | None:
+    out, inn = pair.sides[outer], pair.sides[1 - outer]
+    tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), smallest_tiles(inn.extent)))
+    outers, inners = -(-out.extent // tile), -(-inn.extent // inner)
+    *within, memory = (_room(question, level) for level in question.machine.levels)
+    room = tile * inner * pair.shared.words
+    words, phases = np.zeros_like(tile), list[Ints]()
+    closer = [np.zeros(tile.shape) for _ in within]
+    for number, depth in enumerate((pair.depth, pair.width)):
+        one, other = ((side.first, side.second)[number] for side in (out, inn))
+        mine, theirs = stays[number], stays[2 + number]
+        words += out.extent * depth * one.moved(np.where(mine, 1, inners))
+        words += inn.extent * depth * other.moved(np.ones_like(outers) if theirs else outers)
+        room += tile * one.words * depth * mine + inn.extent * other.words * depth * theirs
+        phases.append(tile * one.words * depth * (not mine) + inner * other.words * depth * (not theirs))
+        once = tile * depth * one.words + inner * depth * other.words + tile * inner * pair.shared.words
+        for place, held in enumerate(within):
+            closer[place] += outers * inners * np.maximum(once, 2 * tile * inner * depth / np.sqrt(held))
+    about = _about(question, [*closer, words.astype(float)]) * pair.times
+    about = np.where(room + np.maximum(*phases) <= memory, about, np.inf)
+    row = int(np.argmin(about))
+    if np.isinf(about[row]):
+        return None
+    four = (stays[0], stays[1], stays[2], stays[3])
+    return Step(outer=outer, tile=int(tile[row]), inner=int(inner[row]), stays=four, about=float(about[row]))
+
+
+def _room(question: Question, level: Level) -> int:
+    return level.most_words(question.workload.word_bits) // level.buffering
+
+
+def _about(question: Question, words: list[Floats]) -> Floats:
+    """The objective of words per boundary, in floats, for many steps."""
+    found = np.ones_like(words[0])
+    for term in question.objective.terms:
+        prices = term.quantity.per_word(question.machine, question.workload.word_bits)
+        parts = [count * float(price) for count, price in zip(words, prices, strict=True)]
+        found *= np.max(parts, axis=0) if term.combination is Combination.LARGEST else np.sum(parts, axis=0)
+    return found
+
+
+def fused(question: Question) -> Found:
+    """A mapping of a pair of products on a machine of several levels: fused, or one after the other.
+
+    Args:
+        question: of a chain and a machine without meshes.
+
+    Raises:
+        InputError: for a chain that is no pair of products.
+        InfeasibleError: if nothing fits.
+    """
+    pair = _pair(question)
+    return _best(question, pair, (None, *steps_of_levels(question, pair)[:TRIED]))
+
+
+def apart(question: Question) -> Found:
+    """The products one after the other on a machine of several levels; as `fused`."""
+    return _best(question, _pair(question), (None,))
+
+
+def _pair(question: Question) -> ProductPair:
+    steps = () if gate_of(question.workload) is not None else steps_of(question.workload)
+    if len(steps) != 2:
+        raise InputError(
+            f"{question.workload.title} has {several(len(steps) or 3, 'product')}; on several levels mappings of two "
+            "are looked for: give one memory (--memory), or two of the products"
+        )
+    return pair_of(question.workload, *steps)
+
+
+def _best(question: Question, pair: ProductPair, steps: Ordered[Step | None]) -> Found:
+    """The best mapping of some steps, None being one product after the other."""
+    workload, machine = question.workload, question.machine
+    best: tuple[MappingTree, Fraction] | None = None
+    for step in steps:
+        question.tell("one after the other" if step is None else f"tiles of {step.tile:,} and {step.inner:,}")
+        tree = _apart(question, pair) if step is None else _fused(question, pair, step)
+        if tree is None:
+            continue
+        count = count_tree(tree)
+        cost = count.value_of(question.objective, workload, machine)
+        if not count.broken and (best is None or cost < best[1]):
+            best = tree, cost
+        if question.clock.late and best is not None:
+            break
+    if best is None:
+        raise InfeasibleError(f"{machine.name} has no room for tiles of {workload.title} in all of its levels")
+    return Found(
+        mapping=best[0],
+        relaxation=compulsory_relaxation(question),
+        space=FAMILY if len(steps) > 1 else APART,
+        late=question.clock.late,
+        notes=("nothing is computed again",),
+    )
+
+
+def _apart(question: Question, pair: ProductPair) -> MappingTree | None:
+    """The products one after the other, what is between them stored; None if one finds no place on the machine."""
+    workload, machine = question.workload, question.machine
+    paths = [
+        _path(question, machine, name, workload.extents, empty=starts_empty(workload, name))
+        for name in (pair.makes, pair.uses)
+    ]
+    if None in paths:
+        return None
+    made, used = (path or () for path in paths)
+    functions = [_in_place(name, pair, machine.levels, workload.extents) for name in pair.functions]
+    nodes = (Keep(level=machine.memory, tensors=(pair.shared.name,)), Sequence(branches=(made, *functions, used)))
+    return MappingTree(workload=workload, machine=machine, nodes=nodes)
+
+
+def _fused(question: Question, pair: ProductPair, step: Step) -> MappingTree | None:
+    """The mapping of a step; None if a product finds no place in the inner levels."""
+    workload, machine = question.workload, question.machine
+    *within, outermost = machine.levels
+    inside = replace(machine, levels=tuple(within), memory=outermost.name)
+    out, inn = pair.sides[step.outer], pair.sides[1 - step.outer]
+    left = {**workload.extents, **dict.fromkeys(pair.batch, 1), out.dim: step.tile, inn.dim: step.inner}
+    operands = ((out.first, out.second), (inn.first, inn.second))
+    stays = (step.stays[:2], step.stays[2:])
+    for_tile, for_good = (
+        [each.name for each, kept in zip(side, flags, strict=True) if kept]
+        for side, flags in zip(operands, stays, strict=True)
+    )
+    branches: list[Branch] = []
+    for number, name in enumerate((pair.makes, pair.uses)):
+        path = _path(question, inside, name, left, empty=number == 0)
+        if path is None:
+            return None
+        coming = [side[number].name for side, flags in zip(operands, stays, strict=True) if not flags[number]]
+        branches.append((*_keeps(outermost.name, coming), *path))
+    functions = [_in_place(name, pair, inside.levels, left) for name in pair.functions]
+    nodes: list[Node] = [*(Loop(dim=d, tile=1) for d in pair.batch), *_keeps(outermost.name, for_good)]
+    nodes += [Loop(dim=out.dim, tile=step.tile), *_keeps(outermost.name, for_tile)]
+    nodes += [Loop(dim=inn.dim, tile=step.inner), *_keeps(outermost.name, [pair.shared.name])]
+    together = Sequence(branches=(branches[0], *functions, branches[1]))
+    nodes = [*_several_trips(tuple(nodes), workload.extents), together]
+    return MappingTree(workload=workload, machine=machine, nodes=tuple(nodes))
+
+
+def _path(question: Question, machine: Machine, name: str, left: Mapping[str, int], *, empty: bool) -> Branch | None:
+    """A product by itself on some levels, from its outermost loops inwards; None if none of its tiles fit.
+
+    Args:
+        question: of the chain.
+        machine: the levels, and what is outside of them.
+        name: of the statement.
+        left: iterations of its dims.
+        empty: whether its result starts empty.
+    """
+    alone = question.workload.alone(name)
+    alone = replace(alone, name=name, sizes=tuple((d, left[d]) for d, _ in alone.sizes))
+    alone = alone.with_semantics(Semantics.ASSIGN if empty else Semantics.ACCUMULATE)
+    asked = replace(question, workload=alone, machine=machine, method=INNER, progress=None)
+    try:
+        answer = METHODS[INNER].run(asked)
+    except InfeasibleError:
+        return None
+    return _several_trips(path_of(answer.mapping, alone, machine).nodes, left)
+
+
+def _several_trips(nodes: Branch, left: Mapping[str, int]) -> Branch:
+    """A path without its loops of one trip."""
+    inside, found = dict(left), list[Node]()
+    for node in nodes:
+        if isinstance(node, Loop):
+            if node.tile >= inside[node.dim]:
+                continue
+            inside[node.dim] = node.tile
+        found.append(node)
+    return tuple(found)
+
+
+def _in_place(name: str, pair: ProductPair, levels: Ordered[Level], left: Mapping[str, int]) -> Branch:
+    """A function that is done in place, element by element, through some levels."""
+    dims = [*pair.batch, *(side.dim for side in pair.sides)]
+    keeps = [Keep(level=level.name, tensors=(name,)) for level in reversed(levels)]
+    return (*_several_trips(tuple(Loop(dim=d, tile=1) for d in dims), left), *keeps, Compute(statement=name))
+
+
+def _keeps(level: str, tensors: list[str]) -> list[Node]:
+    return [Keep(level=level, tensors=tuple(tensors))] if tensors else []

@@ -1,0 +1,135 @@
+"""Pairs of products on several levels: the walk, the floor of every boundary, the checker, and what is refused."""
+
+import json
+import random
+
+import pytest
+from cases import some
+from tree_documents import signed_tree
+
+import optmap
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.bounds import bounds
+from optmap.checker import RefusedError, check_document
+from optmap.count.trees import walk_tree
+from optmap.machines.machine import Bandwidth, Level, Machine
+from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
+
+PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
+SHAPES = (
+    PAIR,
+    "S[h,m,l] = Q[h,m,k]*K[h,l,k]; O[h,m,n] = S[h,m,l]*V[h,l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); R[m,l] = exp(P[m,l]); C[n,l] = D[m,n]*R[m,l]",
+)
+
+
+def levels(*sizes):
+    """A machine with levels of so many words, the outer ones slower."""
+    return Machine(
+        name="steps",
+        levels=tuple(
+            Level(
+                name=f"L{number}",
+                capacity=Capacity(amount=words, unit="words"),
+                bandwidth=Bandwidth(amount=8 ** (len(sizes) - number), unit="words"),
+            )
+            for number, words in enumerate(sizes, 1)
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", some(range(0, 40, 5), range(40)))
+def test_random_pairs_are_counted_as_they_are_walked_and_proved_again(seed, tmp_path):
+    rng = random.Random(seed)
+    text = rng.choice(SHAPES)
+    extents = {d: rng.randint(1, 7) for d in sorted({c for c in text if c.islower()} & set("hmlkn"))}
+    plain = parse_workload(text, extents, semantics=rng.choice(list(Semantics)))
+    widths = {name: rng.choice((1, 2)) for name in sorted(set(plain.stored_as.values()))}
+    sizes = {access.name: widths[plain.stored_as[access.name]] for access in plain.accesses}
+    workload = parse_workload(text, extents, semantics=plain.semantics, bytes=sizes)
+    inner = rng.randint(8, 20)
+    middle = inner + rng.randint(8, 40)
+    machine = levels(*((inner, middle) if rng.random() < 0.5 else (inner, middle, middle + rng.randint(10, 80))))
+    method = rng.choice(("fused", "fused", "apart"))
+    try:
+        answer = optmap.solve(workload, machine=machine, method=method, objective=rng.choice(("bottleneck", "sum")))
+    except InfeasibleError:
+        return
+    walk = walk_tree(answer.mapping)
+    assert answer.count.moved == walk.moved
+    assert [room.occupancy_words for room in answer.count.rooms] == [room.occupancy_words for room in walk.rooms]
+    assert answer.bound.value <= answer.cost
+    answer.save(tmp_path / "answer.json")
+    optmap.check(tmp_path / "answer.json")
+    assert not optmap.evaluate(tmp_path / "answer.json").disagreements
+
+
+def test_every_boundary_has_a_floor_and_the_objective_is_formed_of_them():
+    machine = levels(64, 512, 4096)
+    answer = optmap.solve(PAIR, extents={"m": 64, "l": 64, "k": 16, "n": 16}, machine=machine, objective="sum")
+    assert [proof.between for proof in answer.certificates] == list(machine.boundaries)
+    best = [bounds(answer.workload, words, ["best"])[0].total_words for words in (64, 512, 4096)]
+    assert [proof.words for proof in answer.certificates] == best
+    assert answer.bound.value == sum(words / rate for words, rate in zip(best, (64, 8, 1), strict=True))
+
+
+def test_fusing_pays_where_the_outermost_link_is_slow():
+    machine = levels(64, 1024)
+    asked = {"extents": {"m": 64, "l": 64, "k": 8, "n": 8}, "machine": machine}
+    one, other = (optmap.solve(PAIR, method=method, **asked) for method in ("fused", "apart"))
+    assert one.cost < other.cost
+    moved = {row.tensor for row in one.boundaries if row.between == ("L2", machine.memory)}
+    assert moved == {"A", "B", "C", "D"}
+
+
+def test_attention_and_an_mlp_are_near_their_floors():
+    assert optmap.solve("chains/attention", machine="balanced").gap < 0.7
+    assert optmap.solve("chains/mlp", machine="balanced").gap < 0.6
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        (f"{PAIR}; E[m,p] = C[m,n]*F[n,p]", {}, "3 products"),
+        ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]", {}, "no product"),
+        (PAIR, {"objective": "traffic"}, "bottleneck, sum"),
+        (PAIR, {"machine": "eyeriss"}, "one by itself"),
+    ],
+)
+def test_what_is_no_pair_on_levels_is_refused_by_name(text, options, reason):
+    extents = {d: 4 for d in "mlknp" if d in text}
+    with pytest.raises(InputError, match=reason):
+        optmap.solve(text, extents=extents, **({"machine": levels(64, 512)} | options))
+
+
+def test_levels_without_room_are_too_small():
+    with pytest.raises(InfeasibleError, match="no room"):
+        optmap.solve(PAIR, extents={"m": 4, "l": 4, "k": 4, "n": 4}, machine=levels(2, 8))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (("cost", "value"), 1, "cost must be"),
+        (("exact", "unit"), "words", "must be"),
+        (("bound", "value"), 10_000, "the bound is"),
+        (("machine", "levels", 2, "bandwidth", "amount"), 99, "must be"),
+        (("objective",), "sum", "must be"),
+        (("certificates", 0, "between"), ["L2", "DRAM"], "no such boundary|twice|another capacity"),
+        (("gap",), 0.5, "the gap is"),
+    ],
+)
+def test_a_forged_answer_is_refused(path, value, reason, tmp_path):
+    answer = optmap.solve(PAIR, extents={"m": 64, "l": 64, "k": 16, "n": 16}, machine=levels(64, 512, 4096))
+    answer.save(tmp_path / "answer.json")
+    document = json.loads((tmp_path / "answer.json").read_text())
+    check_document(document)
+    inside = document
+    for key in path[:-1]:
+        inside = inside[key]
+    assert inside[path[-1]] != value
+    inside[path[-1]] = value
+    with pytest.raises(RefusedError, match=reason):
+        check_document(signed_tree(document))
