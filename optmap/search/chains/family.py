@@ -19,7 +19,7 @@ Source: section 3 of the theory of chains: visits of an operand that stays are o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd, isqrt
@@ -80,6 +80,20 @@ def smallest_tiles(extent: int) -> Ints:
     return tiles
 
 
+def even_blocks(extent: int, tile: Ints, most: Ints) -> tuple[Ints, Ints]:
+    """The smallest blocks of which there are as few as of the largest ones, and how many there are in all tiles.
+
+    Args:
+        extent: of the side with the tiles.
+        tile: sizes of tiles.
+        most: sizes of the largest blocks, one at least.
+    """
+    tiles = -(-extent // tile)
+    last = extent - (tiles - 1) * tile
+    full, rest = -(-tile // most), -(-last // most)
+    return np.maximum(-(-tile // full), -(-last // rest)), (tiles - 1) * full + rest
+
+
 def best_fused(pair: ProductPair, memory: int, clock: Clock = NO_LIMIT) -> Fused | None:
     """The fused mapping that moves the fewest words; None if none fits. What moves more by `least_words` is not made.
 
@@ -117,15 +131,13 @@ def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...], 
     block = np.ones_like(tile)
     if not (stays[2] and stays[3]):  # else a larger block saves nothing
         block = np.minimum(tile, np.minimum(*(each.largest_blocks(room, line, inner) for each in phases)))
-        block = -(-tile // -(-tile // np.maximum(block, 1)))  # as even as they can be: as few, and smaller
+    block, blocks = even_blocks(out.extent, tile, np.maximum(block, 1))
     left = room - block * line - np.maximum(*(each.room(block, inner) for each in phases))
     fits = left >= 0
     if not fits.any():
         return
-    tile, inner, block, left = tile[fits], inner[fits], block[fits], left[fits]
+    tile, inner, block, blocks, left = tile[fits], inner[fits], block[fits], blocks[fits], left[fits]
     tiles, inners = -(-out.extent // tile), -(-inn.extent // inner)
-    last = out.extent - (tiles - 1) * tile
-    blocks = (tiles - 1) * -(-tile // block) + -(-last // block)
     visits = [np.where(stays[2 + i], np.where(inners > 1, tiles, 1), blocks) for i in (0, 1)]
     words = np.zeros_like(tile)
     for i, (each, size) in enumerate(zip((out.first, out.second), depths, strict=True)):
@@ -273,7 +285,9 @@ def products_of(pair: ProductPair, *, whole: bool = False) -> tuple[Alone, Alone
     )
 
 
-def best_apart(alone: Alone, memory: int, once: Collection[str] = ()) -> Apart | None:
+def best_apart(
+    alone: Alone, memory: int, once: Collection[str] = (), *, kinds: Sequence[int] = range(6), beside: int = 0
+) -> Apart | None:
     """The mapping of a product by itself that moves the fewest words; None if none fits.
 
     Of what streams, a line, and a word of a single one, are still there when the same is needed again next: where the
@@ -283,29 +297,33 @@ def best_apart(alone: Alone, memory: int, once: Collection[str] = ()) -> Apart |
         alone: the product.
         memory: words that fit.
         once: tensors every element of which comes once, as something is done to it in place.
+        kinds: of which tensor a tile may stay, see `Alone.roles`.
+        beside: words that are needed beside that tile while nothing streams past it.
     """
     ones, least = [], []
-    for kept in range(6):
+    for kept in kinds:
         *operands, groups = alone.roles(kept)
         ones.append(alone.tiles(groups[0]))
-        least.append(least_alone(operands, [alone.extents[group] for group in groups], memory, ones[kept]))
+        least.append(least_alone(operands, [alone.extents[group] for group in groups], memory, ones[-1]))
     found: Apart | None = None
     best: tuple[float, int] = np.inf, len(least)
-    for bound, kept in sorted((float(each.min()), kept) for kept, each in enumerate(least)):
-        if np.isinf(bound) or (bound, kept) > best:
+    for bound, number in sorted((float(each.min()), number) for number, each in enumerate(least)):
+        if np.isinf(bound) or (bound, number) > best:
             break
-        member = _apart(alone, memory, kept, once, ones[kept][least[kept] <= best[0]])
-        if member is not None and (member.words, kept) < best:  # the first one of several as good
-            best, found = (member.words, kept), member
+        member = _apart(alone, memory, kinds[number], once, ones[number][least[number] <= best[0]], beside=beside)
+        if member is not None and (member.words, number) < best:  # the first one of several as good
+            best, found = (member.words, number), member
     return found
 
 
-def _apart(alone: Alone, memory: int, kept: int, once: Collection[str], first_tiles: Ints) -> Apart | None:
+def _apart(
+    alone: Alone, memory: int, kept: int, once: Collection[str], first_tiles: Ints, *, beside: int = 0
+) -> Apart | None:
     own, near, far, (first, second, third) = alone.roles(kept)
     one, other = (each.ravel() for each in np.meshgrid(first_tiles, alone.tiles(second)))
     near_line, far_line = one * near.words + far.words, other * far.words + near.words
     lines = np.minimum(near_line, far_line)
-    left = memory - one * other * own.words - lines
+    left = memory - one * other * own.words - np.maximum(lines, beside)
     length, breadth, depth = (alone.extents[group] for group in (first, second, third))
     ones, others = -(-length // one), -(-breadth // other)
     fits = left >= 0

@@ -34,6 +34,7 @@ from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import Combination
 from optmap.search.chains.compulsory import compulsory_relaxation
 from optmap.search.chains.family import Ints, smallest_tiles
+from optmap.search.chains.gate import gate_of
 from optmap.search.chains.pair import ProductPair, pair_of, steps_of
 from optmap.search.found import Found
 from optmap.search.method import METHODS
@@ -148,11 +149,11 @@ def apart(question: Question) -> Found:
 
 
 def _pair(question: Question) -> ProductPair:
-    steps = steps_of(question.workload)
+    steps = () if gate_of(question.workload) is not None else steps_of(question.workload)
     if len(steps) != 2:
         raise InputError(
-            f"{question.workload.title} has {several(len(steps), 'product')}; on several levels mappings of two are "
-            "looked for: give one memory (--memory), or two of the products"
+            f"{question.workload.title} has {several(len(steps) or 3, 'product')}; on several levels mappings of two "
+            "are looked for: give one memory (--memory), or two of the products"
         )
     return pair_of(question.workload, *steps)
 

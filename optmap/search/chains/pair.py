@@ -154,7 +154,10 @@ def _check_link(before: ProductStep, statement: Statement) -> None:
     """Refuse a product that does not read the result of the one before, as it is made."""
     read = [access for access in statement.inputs if access.name == before.result]
     if not read:
-        raise InputError(f"{statement.name} must read {before.result}: fused mappings are known for such chains only")
+        raise InputError(
+            f"{statement.name} must read {before.result}: fused mappings are known of products that each read what "
+            "the one before makes, and of gates, where one reads a function of two results, element by element"
+        )
     if tuple(map(str, read[0].axes)) != tuple(map(str, before.product.output.axes)):
         raise InputError(
             f"{before.result} is made as {before.product.output} and read as {read[0]}; both need the same subscripts"

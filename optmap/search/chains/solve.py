@@ -10,8 +10,10 @@ from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.base.texts import several
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains import family, runs, windows
+from optmap.search.chains import family, gated, runs, windows
 from optmap.search.chains.compulsory import compulsory_relaxation
+from optmap.search.chains.gate import Gate, gate_of
+from optmap.search.chains.gate_trees import gate_tree
 from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, steps_of
 from optmap.search.chains.trees import run_tree
 from optmap.search.found import Found
@@ -25,13 +27,14 @@ MOST_TILES = 2**19
 
 
 def fused(question: Question) -> Found:
-    """The mapping of the family that moves the fewest words; of two products every member is looked at.
+    """The mapping of the family that moves the fewest words; of two products, and of a gate, all are looked at.
 
     Args:
         question: of a chain of products and a machine of one level.
 
     Raises:
-        InputError: for a chain that is none of products, numbers beyond 64 bits, or an objective that is not in words.
+        InputError: for a chain that is neither products nor a gate, numbers beyond 64 bits, or an objective that is not
+            in words.
         LimitError: for more tile sizes than are looked at.
         InfeasibleError: if no member fits.
     """
@@ -51,9 +54,8 @@ def _solve(question: Question, *, together: bool) -> Found:
             f"mappings of chains are compared by words, and the objective {question.objective.name} of "
             f"{question.machine.name} is in {unit}; use --memory, or a bandwidth of one word per cycle"
         )
-    steps = steps_of(workload)
     memory = level.most_words(workload.word_bits) // level.buffering
-    best = (_of_windows if _has_windows(workload, steps) else _of_products)(question, steps, memory, together=together)
+    best = _best(question, memory, together=together)
     if isinstance(best, int):
         raise InfeasibleError(
             f"{level.name} has {several(memory, 'word')}; every mapping of {workload.title} needs {best:,}: one word "
@@ -83,6 +85,27 @@ class _BestTree:
     space: str
     exhausted: bool
     """Whether every mapping of the family was looked at, and counted exactly."""
+
+
+def _best(question: Question, memory: int, *, together: bool) -> _BestTree | int:
+    """The best mapping, or the words that every mapping needs."""
+    gate = gate_of(question.workload, stores=question.objective.stores)
+    if gate is not None:
+        return _of_gate(question, gate, memory, together=together)
+    steps = steps_of(question.workload)
+    find = _of_windows if _has_windows(question.workload, steps) else _of_products
+    return find(question, steps, memory, together=together)
+
+
+def _of_gate(question: Question, gate: Gate, memory: int, *, together: bool) -> _BestTree | int:
+    """The best mapping of a gate, or the words that every mapping needs."""
+    for pair in gate.pairs:
+        _check_size(question.workload, pair)
+    found = gated.best_gate(gate, memory, question.clock, apart=not together)
+    if found is None:
+        return gate.least_room()
+    nodes = gate_tree(question.workload, gate, found, question.machine.levels[0].name, question.machine.memory)
+    return _BestTree(nodes=nodes, words=found.words, space=gated.FAMILY if together else gated.APART, exhausted=True)
 
 
 def _has_windows(workload: Workload, steps: tuple[ProductStep, ...]) -> bool:

@@ -30,13 +30,13 @@ def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: s
     """
     batch, rows = pair_of(workload, steps[0], steps[1]).batch, rows_of(workload, steps)
     left = {**workload.extents, **dict.fromkeys(batch, 1)}
-    nodes: list[Node] = [*_loops(workload.extents, dict.fromkeys(batch, 1)), *_keeps(level, run.resident)]
+    nodes: list[Node] = [*loops(workload.extents, dict.fromkeys(batch, 1)), *keeps(level, run.resident)]
     if rows is not None:
-        nodes += _loops(left, {rows: run.strip})
+        nodes += loops(left, {rows: run.strip})
         left[rows] = run.strip
     between = [(steps[part.last], way) for part, way in zip(run.parts, run.ways, strict=False)]
     inside = [step for step, way in between if way is Way.INSIDE]
-    nodes += _keeps(memory, [step.product.name for step, way in between if way is not Way.INSIDE])
+    nodes += keeps(memory, [step.product.name for step, way in between if way is not Way.INSIDE])
     kept = frozenset({*run.resident, *(name for step in inside for name in (step.product.name, step.result))})
     parts: list[Branch] = []
     for part in run.parts:
@@ -50,7 +50,7 @@ def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: s
     branches = [parts[0]]
     for number, (step, way) in enumerate(between):
         if way is Way.INSIDE:  # it takes room from where it is made to where it is used
-            branches += _leaves(step.functions)
+            branches += leaves_of(step.functions)
             only = [*step.functions, *(each.statement for part in parts[number : number + 2] for each in leaves(part))]
             nodes.append(Keep(level=level, tensors=(step.product.name,), only=tuple(only) if parts[2:] else ()))
         branches.append(parts[number + 1])
@@ -72,7 +72,7 @@ def _part(
     if isinstance(member, Fused):
         return _fused(level, pair, member, *inside)
     leaf = Compute(statement=pair.uses if end else pair.makes)
-    return (*_apart(level, products_of(pair)[end], member, *inside), leaf)
+    return (*apart_nodes(level, products_of(pair)[end], member, *inside), leaf)
 
 
 def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: frozenset[str]) -> Branch:
@@ -86,12 +86,12 @@ def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: fr
     operands = (out.first, out.second, inn.first, inn.second)
     staying = [each.name for each, stays in zip(operands, member.stays, strict=True) if stays or each.name in kept]
     own = [name for name in (out.first.name, out.second.name) if name in staying]
-    nodes += [*_loops(left, {out.dim: member.tile}), *_keeps(level, [n for n in own if n not in kept])]
+    nodes += [*loops(left, {out.dim: member.tile}), *keeps(level, [n for n in own if n not in kept])]
     left[out.dim] = member.tile
     inward = [name for name in staying if name not in own and name not in kept]
-    nodes += [*_loops(left, {inn.dim: member.inner}), *_keeps(level, inward)]
+    nodes += [*loops(left, {inn.dim: member.inner}), *keeps(level, inward)]
     left[inn.dim] = member.inner
-    nodes += [*_loops(left, {out.dim: member.block}), *_keeps(level, [pair.shared.name])]
+    nodes += [*loops(left, {out.dim: member.block}), *keeps(level, [pair.shared.name])]
     left[out.dim] = member.block
     phases = (
         (pair.makes, pair.summed, out.first, inn.first),
@@ -100,11 +100,12 @@ def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: fr
     branches = []
     for name, dims, outer, inner in phases:
         streaming = [(each, (dim,)) for each, dim in ((outer, out.dim), (inner, inn.dim)) if each.name not in staying]
-        branches.append((*_streaming(level, streaming, dims, left), Compute(statement=name)))
-    return (*nodes, Sequence(branches=(branches[0], *_leaves(pair.functions), branches[1])))
+        branches.append((*streaming_nodes(level, streaming, dims, left), Compute(statement=name)))
+    return (*nodes, Sequence(branches=(branches[0], *leaves_of(pair.functions), branches[1])))
 
 
-def _leaves(names: Ordered[str]) -> tuple[Branch, ...]:
+def leaves_of(names: Ordered[str]) -> tuple[Branch, ...]:
+    """Branches of a statement each."""
     return tuple((Compute(statement=name),) for name in names)
 
 
@@ -117,7 +118,7 @@ def _done_in_place(branch: Branch, read: ProductStep | None, made: ProductStep |
         made: which of them makes the intermediate that is handed on, if it is done to that.
     """
     wanted = [
-        (_place(branch, step), step is made, _leaves(step.functions))
+        (_place(branch, step), step is made, leaves_of(step.functions))
         for step in (read, made)
         if step is not None and step.functions
     ]
@@ -137,7 +138,7 @@ def _place(branch: Branch, step: ProductStep) -> int:
     )
 
 
-def _apart(level: str, alone: Alone, member: Apart, extents: Left, kept: frozenset[str]) -> Iterator[Node]:
+def apart_nodes(level: str, alone: Alone, member: Apart, extents: Left, kept: frozenset[str]) -> Iterator[Node]:
     """A product by itself, its leaf left out; what is kept outside is not kept again."""
     own, near, far, (first, second, third) = alone.roles(member.kept)
     left = dict(extents)
@@ -147,14 +148,14 @@ def _apart(level: str, alone: Alone, member: Apart, extents: Left, kept: frozens
     for group, tile in zip((first, second), member.tiles, strict=True):
         if len(alone.groups[group]) == 1:
             (dim,) = alone.groups[group]
-            yield from _loops(left, {dim: tile})
+            yield from loops(left, {dim: tile})
             left[dim] = tile
-    yield from _keeps(level, [own.name] if own.name not in kept else [])
+    yield from keeps(level, [own.name] if own.name not in kept else [])
     streaming = [(each, alone.groups[group]) for each, group in ((near, first), (far, second)) if each.name not in kept]
-    yield from _streaming(level, streaming, alone.groups[third], left)
+    yield from streaming_nodes(level, streaming, alone.groups[third], left)
 
 
-def _streaming(
+def streaming_nodes(
     level: str, operands: Ordered[tuple[PairOperand, tuple[str, ...]]], dims: tuple[str, ...], left: Left
 ) -> Iterator[Node]:
     """Operands that stream through a phase: alone as a word, two as a line of one and a word of the other.
@@ -167,21 +168,27 @@ def _streaming(
     """
     if not operands:
         return
-    yield from _loops(left, dict.fromkeys(dims, 1))
+    yield from loops(left, dict.fromkeys(dims, 1))
     lines = [operand.words * prod(left[d] for d in own) for operand, own in operands]
     if len(operands) == 2 and lines[1] + operands[0][0].words < lines[0] + operands[1][0].words:
         operands = operands[::-1]
     *line, (word, own) = operands
-    yield from _keeps(level, [operand.name for operand, _ in line])
-    yield from _loops(left, dict.fromkeys(own, 1))
-    yield from _keeps(level, [word.name])
+    yield from keeps(level, [operand.name for operand, _ in line])
+    yield from loops(left, dict.fromkeys(own, 1))
+    yield from keeps(level, [word.name])
 
 
-def _loops(left: Left, tiles: Mapping[str, int]) -> Iterator[Loop]:
-    """Loops that cut what is left; those of one trip are left out."""
+def loops(left: Left, tiles: Mapping[str, int]) -> Iterator[Loop]:
+    """Loops that cut what is left; those of one trip are left out.
+
+    Args:
+        left: of each dim.
+        tiles: iterations of a step, by dim.
+    """
     yield from (Loop(dim=dim, tile=tile) for dim, tile in tiles.items() if tile < left[dim])
 
 
-def _keeps(level: str, tensors: Ordered[str]) -> Iterator[Keep]:
+def keeps(level: str, tensors: Ordered[str]) -> Iterator[Keep]:
+    """A Keep of some tensors; none of no tensors."""
     if tensors:
         yield Keep(level=level, tensors=tuple(tensors))
