@@ -58,7 +58,7 @@ Rule = tuple[tuple[tuple[int, int], ...], int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class AtPlaces:
     """What one statement does with K."""
 
     places: int
@@ -87,7 +87,7 @@ class Sharing:
     kept: str
     """The tensor that holds the elements of K."""
     statements: tuple[Statement, ...]
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[AtPlaces, ...]
     elements: int
     """Of K."""
     less: tuple[str, ...]
@@ -175,7 +175,7 @@ def _sharing(workload: Workload, kept: str, statements: tuple[Statement, ...]) -
     shapes = {tuple(axis.count(extents) for axis in access.axes) for _, access in involved}
     if rules[0] is None or len({*rules}) > 1 or len(shapes) > 1 or any(each.has_ranges for each in writers):
         return None
-    meetings = [found for each in zip(statements, cores, strict=True) if (found := _meeting(workload, *each))]
+    meetings = [found for each in zip(statements, cores, strict=True) if (found := _at_places(workload, *each))]
     if len(meetings) < len(statements):
         return None
     free = appearing(workload, statements)
@@ -215,7 +215,7 @@ def _rules(statement: Statement, access: TensorAccess) -> frozenset[Rule] | None
     return frozenset(found)
 
 
-def _meeting(workload: Workload, statement: Statement, core: TensorAccess) -> Meeting | None:
+def _at_places(workload: Workload, statement: Statement, core: TensorAccess) -> AtPlaces | None:
     """Places, operations and sides of a statement; None if its dims are of another form."""
     extents = workload.extents
     one, other = (access for access in statement.accesses if access is not core)
@@ -233,4 +233,4 @@ def _meeting(workload: Workload, statement: Statement, core: TensorAccess) -> Me
     if not operations:
         return None
     sides = (prod(extents[d] for d in (x & k) - y), prod(extents[d] for d in (y & k) - x))
-    return Meeting(prod(extents[d] for d in x & y), operations, sides)
+    return AtPlaces(prod(extents[d] for d in x & y), operations, sides)
