@@ -117,7 +117,9 @@ def compare(workload: WorkloadInput, **options: Unpack[CompareOptions]) -> Compa
         targets = [machine_of(None, each) for each in capacities_of(memory, asked["points"])]
     del asked["points"]
     refuse_elsewhere(COMPARE, targets[0], asked)
-    chosen = methods or tuple(name for name, method in METHODS.items() if method.suits(targets[0]))
+    chain = len(problem.statements) > 1  # of one statement those of chains are named among what cannot
+    able = (name for name, method in METHODS.items() if method.suits(targets[0]) and (method.chains or not chain))
+    chosen = methods or tuple(able)
     if targets[0].meshed:
         # constraints that none can meet are what each method is left out for
         question = question_of(problem, machine=targets[0], **{**asked, "constraints": None})

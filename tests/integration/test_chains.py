@@ -107,7 +107,7 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "derive": (WORDS, (*WORDS, "--classes")),
     "closed-form": (WORDS,),
     "solve": ((*WORDS, "--machine", "eyeriss_like", "--objective", "energy"),),
-    "compare": ((*WORDS, "--memory", "64w"), (*WORDS, "--machine", "eyeriss_like")),
+    "compare": ((*WORDS, "--machine", "eyeriss_like"),),
     "race": ((*WORDS, "--machine", "eyeriss_like"), ("{files}/chain.yaml", "--machine", "eyeriss_like")),
     "algorithms": ((*WORDS, "--memory", "64w:640w"),),
     "evaluate": (("{files}/solution.json",), ("{files}/nest.json",)),
@@ -176,12 +176,24 @@ def test_verbs_in_python_refuse_a_chain() -> None:
     for ask in (
         lambda: optmap.solve(chain, machine="eyeriss"),
         lambda: optmap.derive(chain),
-        lambda: optmap.compare(chain, memory="64KiB"),
+        lambda: optmap.compare(chain, machine="eyeriss"),
     ):
         with pytest.raises(OneStatementError, match=r"chains/attention has 2 statements \(S, O\); this takes one"):
             ask()
     alone = chain.alone("S")
     assert optmap.bound(alone, memory="64KiB").to_dict()["workload"]["name"] == "chains/attention: S"
+
+
+def test_methods_of_chains_are_compared_and_read_back(tmp_path: Path) -> None:
+    extents, file = {"m": 64, "l": 64, "k": 16, "n": 16}, tmp_path / "it.json"
+    found = optmap.compare(CHAIN, extents=extents, memory="64w:2435w")
+    assert (found.methods, found.left_out) == (("fused", "apart"), {})
+    for row in found.rows:
+        assert row.bound_words <= row.found["fused"].words <= row.found["apart"].words
+        assert row.found["fused"].words == optmap.solve(CHAIN, extents=extents, memory=f"{row.memory_words}w").cost
+    found.save(file)
+    assert str(optmap.load(file)) == str(found)
+    assert len(optmap.compare(CHAIN, extents=extents, machine="balanced").rows) == 3
 
 
 @pytest.mark.parametrize("verb", ["solve", "bound"])

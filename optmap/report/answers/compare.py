@@ -13,7 +13,6 @@ from optmap.base.errors import InputError
 from optmap.base.shown import Shown
 from optmap.base.texts import in_percent, number, several
 from optmap.files.fields import Fields
-from optmap.files.inputs import products_of
 from optmap.files.machines import machine_document, machine_from
 from optmap.files.workloads import read_workload, workload_document
 from optmap.machines.machine import Machine
@@ -184,7 +183,7 @@ def read_comparison(fields: Fields) -> Comparison:
 
 def _said_of_all(fields: Fields) -> tuple[Workload, dict[str, str], tuple[str, ...]]:
     """What both documents say beside their rows: the workload, methods that are left out with the reason, notes."""
-    (workload,) = products_of([read_workload(fields.fields("workload"))])
+    workload = read_workload(fields.fields("workload"))
     left_out = fields.fields("left_out")
     reasons = {name: left_out.text(name) for name in left_out.values}
     return workload, reasons, fields.texts("notes") if fields.given("notes") else ()
