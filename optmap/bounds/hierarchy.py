@@ -16,8 +16,8 @@ TOGETHER = "all instances count as one memory of their capacities together, as o
 
 
 def boundary_instances(machine: Machine, level: int) -> int:
-    """Fast memories side by side at the boundary outside a level: the fanouts further out, multiplied."""
-    return prod(outer.fanout for outer in machine.levels[level + 1 :])
+    """Fast memories side by side at the boundary outside a level: the fanouts and meshes further out, multiplied."""
+    return machine.units // prod(each.fanout for each in machine.levels[: level + 1])
 
 
 def boundary_assumptions(machine: Machine, level: int, *, together: bool = False) -> tuple[str, ...]:

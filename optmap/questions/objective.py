@@ -110,14 +110,16 @@ class Objective(Concise):
         """The words that count at every boundary, by number, inner first.
 
         Args:
-            crossings: what crosses, per boundary and tensor; other boundaries are ignored.
+            crossings: what crosses, per pair of memories and tensor; memories between the two are passed by, so that it
+                counts at all boundaries from the inner to the outer one.
             machine: gives the boundaries.
         """
-        number = {between: level for level, between in enumerate(machine.boundaries)}
-        counted = dict.fromkeys(number.values(), 0)
+        number = {name: level for level, name in enumerate([*(each.name for each in machine.levels), machine.memory])}
+        counted = dict.fromkeys(range(len(machine.levels)), 0)
         for row in crossings:
-            if row.between in number:
-                counted[number[row.between]] += row.loads_words + (row.stores_words if self.stores else 0)
+            inner, outer = (number[name] for name in row.between)
+            for level in range(inner, outer):
+                counted[level] += row.loads_words + (row.stores_words if self.stores else 0)
         return counted
 
     def value(self, words: Mapping[int, int | Fraction], machine: Machine, word_bits: int) -> Fraction:

@@ -25,6 +25,7 @@ from optmap.checker.chains.chain_lines import price
 from optmap.checker.chains.chain_masks import rules_of, values
 from optmap.checker.chains.chain_text import read_chain_statement
 from optmap.checker.core.tools import digest
+from optmap.machines.accelerator import Mesh, MeshAxis, Store
 from optmap.machines.machine import Level, Machine
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.domain import points
@@ -329,6 +330,16 @@ def test_memories_side_by_side_count_as_one_of_their_capacities_together() -> No
     assert inner.busiest_words == -(-inner.best.total_words // 4)
     assert any("together" in line for line in inner.assumptions)
     assert not any("together" in line for line in outer.assumptions)
+
+
+def test_memories_below_the_mesh_of_the_outermost_one_stand_side_by_side() -> None:
+    two, four = (Store(mesh=Mesh(x=MeshAxis(size=size))) for size in (2, 4))
+    buffer = Level(name="Buffer", capacity=Capacity(amount=64, unit="words"), store=two)
+    machine = Machine(name="four", levels=(buffer,), outermost=four)
+    report = optmap.bound(PAIR, extents={"m": 64, "l": 64, "k": 16, "n": 16}, machine=machine)
+    assert report.outermost.instances == 4
+    assert report.outermost.best.loads_words == bounds(report.workload, 256, ["best"])[0].loads_words
+    assert any("together" in line for line in report.outermost.assumptions)
 
 
 def test_cuts_around_one_tensor_are_those_of_lines_where_these_cut_by_it_alone() -> None:

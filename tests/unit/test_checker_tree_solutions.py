@@ -213,6 +213,15 @@ def test_a_certificate_that_proves_less_is_refused() -> None:
         _ = check_document(_forged(weaken))
 
 
+def test_rule_safe_concerns_caches_alone() -> None:
+    document = copy.deepcopy(small_document("row loop"))
+    document["capacity_rule"] = "safe"
+    assert check_document(signed_tree(document)).verified == check_document(small_document("row loop")).verified
+    document["machine"]["levels"][0]["kind"] = "cache"
+    with pytest.raises(RefusedError, match="not counted: rule safe, which concerns buffer"):
+        _ = check_document(signed_tree(document))
+
+
 def test_a_digest_of_something_else_is_refused() -> None:
     with pytest.raises(RefusedError, match="digest"):
         _ = check_document({**small_document("row loop"), "seed": 1})

@@ -126,3 +126,10 @@ def test_a_name_that_is_taken_or_none_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="objective"):
         register_objective(Objective(name=name, description="", terms=()))
     assert known == OBJECTIVES
+
+
+def test_words_that_pass_a_level_by_cross_every_boundary_in_between() -> None:
+    passing = BoundaryTraffic(between=("L1", "M"), tensor="A", loads_words=30, stores_words=5)
+    inside = BoundaryTraffic(between=("L1", "L2"), tensor="B", loads_words=2, stores_words=1)
+    assert OBJECTIVES["sum"].words((passing, inside), MACHINE) == {0: 38, 1: 35}
+    assert OBJECTIVES["loads"].words((passing, inside), MACHINE) == {0: 32, 1: 30}

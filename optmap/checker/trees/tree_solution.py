@@ -41,7 +41,7 @@ TREE_SOLUTION = record(
     method=text,
     objective=word("traffic", "loads", "bottleneck", "sum"),
     tiles=word("any"),
-    capacity_rule=word("tile"),
+    capacity_rule=word("tile", "safe"),
     status=STATUS,
     mapping=record(tree=nodes_shape),
     boundaries=many(MOVED, 1),
@@ -76,6 +76,8 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
     need(
         prod(level["fanout"] for level in machine["levels"]) == machine["cores"], "cores is not the product of fanouts"
     )
+    caches = [level["name"] for level in machine["levels"] if level["kind"] == "cache"]
+    need(doc["capacity_rule"] == "tile" or not caches, f"not counted: rule safe, which concerns {', '.join(caches)}")
     kinds = {level["name"]: level["kind"] for level in machine["levels"] if level["inclusive"]}
     copies = [level for level, kind in kinds.items() if kind == "cache" or doc["bound"] is not None]
     counted = count_tree(StatedTree(chain, names, copies, doc["mapping"]["tree"]))
