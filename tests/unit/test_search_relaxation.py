@@ -23,7 +23,7 @@ from optmap.search import TOLERANCE, Setting, cross_check, integer_search
 from optmap.search.relax.tree import relax
 from optmap.search.whole import integers
 from optmap.solvers import solve
-from optmap.workloads.amounts import Capacity
+from optmap.workloads.amounts import Bandwidth, Capacity
 from optmap.workloads.builders import conv2d, matmul
 from optmap.workloads.parser import parse_workload
 
@@ -347,3 +347,21 @@ def test_levels_that_cannot_matter_change_nothing():
         assert found.bound == pytest.approx(whole.bound, rel=2 * TOLERANCE)
         for low, optimum in zip(found.level_bounds, whole.level_bounds, strict=True):
             assert low <= optimum * (1 + TOLERANCE)
+
+
+def test_a_bound_of_every_word_once_is_not_contradicted_by_a_program_that_knows_less() -> None:
+    """Overlapping windows: the program counts fewer words than there are, and Ipopt reaches what it counts."""
+    machine = Machine(
+        name="two",
+        levels=(
+            Level(name="L0", capacity=Capacity(amount=32, unit="words"), bandwidth=Bandwidth(amount=2, unit="words")),
+            Level(name="L1", capacity=Capacity(amount=160, unit="words"), bandwidth=Bandwidth(amount=16)),
+        ),
+    )
+    workload = parse_workload(
+        "O[a] += A[a+b+5,2*b+a+1,3*b] * B[b+5,b,a+b]", {"a": 4, "b": 5}, bytes={"O": 4, "A": 2, "B": 1}
+    )
+    answer = api.solve(workload, machine=machine, method="mopt", tiles="divisors")
+    assert answer.relaxation.proved
+    assert answer.relaxation.cross_check is None
+    assert answer.relaxation.value <= answer.cost
