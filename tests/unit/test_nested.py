@@ -75,6 +75,26 @@ def test_every_boundary_has_a_floor_and_the_objective_is_formed_of_them():
     assert answer.bound.value == sum(words / rate for words, rate in zip(best, (64, 8, 1), strict=True))
 
 
+def test_a_word_is_that_of_the_chain_where_elements_of_a_product_are_larger():
+    """All of the first product has 4 bytes, so that its own word is as large as two of the chain."""
+    sizes = {"A": 4, "B": 4, "S": 4, "C": 4, "D": 2}
+    workload = parse_workload(PAIR, {"m": 8, "l": 8, "k": 4, "n": 4}, bytes=sizes)
+    in_bytes = Machine(
+        name="bytes",
+        levels=tuple(
+            Level(
+                name=f"L{number}",
+                capacity=Capacity(amount=2 * words, unit="bytes"),
+                bandwidth=Bandwidth(amount=2 * rate, unit="bytes"),
+            )
+            for number, (words, rate) in enumerate(((50, 8), (100, 1)), 1)
+        ),
+    )
+    one, other = (optmap.solve(workload, machine=each, method="apart") for each in (levels(50, 100), in_bytes))
+    assert one.cost == other.cost
+    assert one.boundaries == other.boundaries
+
+
 def test_fusing_pays_where_the_outermost_link_is_slow():
     machine = levels(64, 1024)
     asked = {"extents": {"m": 64, "l": 64, "k": 8, "n": 8}, "machine": machine}

@@ -246,12 +246,24 @@ def _path(question: Question, machine: Machine, name: str, left: Mapping[str, in
         sizes=tuple((d, left[d]) for d, _ in question.workload.sizes if d in statement.dims),
         semantics=Semantics.ASSIGN if empty else Semantics.ACCUMULATE,
     )
+    machine = replace(machine, levels=tuple(_in_words_of(each, question.workload, alone) for each in machine.levels))
     asked = replace(question, workload=alone, machine=machine, method=INNER, progress=None)
     try:
         answer = METHODS[INNER].run(asked)
     except InfeasibleError:
         return None
     return _several_trips(path_of(answer.mapping, alone, machine).nodes, left)
+
+
+def _in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
+    """A level that says in words of one statement what it says in words of the chain, which may be smaller ones."""
+    share = Fraction(chain.word_bits, alone.word_bits)
+    capacity, bandwidth = level.capacity, level.bandwidth
+    if capacity.unit == "words":  # of less than one word there are none, and no product finds room in one
+        capacity = replace(capacity, amount=max(1, int(capacity.amount * share)))
+    if bandwidth.unit == "words":
+        bandwidth = replace(bandwidth, amount=bandwidth.exact * share)
+    return replace(level, capacity=capacity, bandwidth=bandwidth)
 
 
 def _several_trips(nodes: Branch, left: Mapping[str, int]) -> Branch:
