@@ -27,6 +27,13 @@ def test_multiply_adds_are_those_of_products_at_points_that_meet_conditions():
     assert first.cycles == Fraction(first.amount, 16)  # two on vectors of eight elements
 
 
+def test_a_product_that_may_be_used_again_is_not_counted():
+    text = "S[m,l] = A[m]*B[m]; C[m] = S[m,l]*D[l]"
+    found = optmap.bound(text, extents={"m": 8, "l": 4096}, machine=HOST, objective="time")
+    assert found.time.parts[0].amount == 8 * 4096
+    check_document(json.loads(json.dumps(found.certificate)))
+
+
 @pytest.mark.parametrize("cores", [1, 4])
 def test_links_have_the_words_of_all_memories_in_use_together(cores):
     found = report(cores, "cold")

@@ -1,8 +1,8 @@
 """Verify a bound in time of a chain: certificates of the words of every link, and the arithmetic from words to cycles.
 
 Memories side by side count as one of all their capacities, as one of them may load what another one makes; the busiest
-of them loads its share at least. A statement that adds up products of two tensors or more has a multiply-add at every
-point; others need not have any.
+of them loads its share at least. A statement that adds up products of two tensors or more, which have all of its dims,
+has a multiply-add at every point; others need not have any.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _roof(chain: StatedChain, running: StatedRunning) -> FloorPart:
     done, bits = 0, set[int]()
     for said, (output, *inputs) in zip(chain.said, chain.accesses, strict=True):
         padded = any("real" in axis for access in (output, *inputs) for axis in access["axes"])
-        if said.multiplies and len(inputs) > 1 and not padded:
-            dims = {d for access in (output, *inputs) for d in dims_of(access)}
+        dims = {d for access in inputs for d in dims_of(access)}
+        if said.multiplies and len(inputs) > 1 and not padded and dims.issuperset(dims_of(output)):
             done += values(dims, rules_of(said), chain.extents)
             bits.add(chain.bits[output["tensor"]])
     core = running.machine.get("core")

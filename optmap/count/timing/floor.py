@@ -104,8 +104,9 @@ def roof(workload: Workload, machine: Machine, running: Running) -> TimePart:
 def _multiply_adds(workload: Workload) -> tuple[int, int]:
     """Multiply-adds that are done at least, and bits of the smallest elements that they add up.
 
-    Of a chain, statements that add up products of two tensors or more have one at every point; of the others, and of
-    those with implicit padding, none are counted.
+    Of a chain, statements that add up products of two tensors or more have one at every point; of the others, of those
+    with implicit padding, and of those with a dim that no input has, for which a product may be used again, none are
+    counted.
     """
     if workload.is_product:
         return real_operations(workload), workload.output.bits
@@ -114,6 +115,7 @@ def _multiply_adds(workload: Workload) -> tuple[int, int]:
         for each in workload.statements
         if each.multiplies
         and len(each.inputs) > 1
+        and each.output.dims <= frozenset[str]().union(*(access.dims for access in each.inputs))
         and all(axis.real is None for access in each.accesses for axis in access.axes)
     ]
     done = sum(each.points(workload.extents) for each in counted)
