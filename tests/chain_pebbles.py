@@ -1,4 +1,4 @@
-"""Exact least loads of tiny chains: shortest paths over what is done and what the fast memory holds.
+"""Exact least loads of tiny chains: shortest paths over what is done and what the fast memory holds; counted orders.
 
 Stores are free here, so that what is least is a floor of the loads alone. Nothing is shared with what it is to judge.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import product
+from random import Random
 
 from optmap.workloads.workload import Workload
 
@@ -163,3 +164,42 @@ def least_loads(workload: Workload, memory: int, largest: int = LARGEST) -> int 
                     best[after] = price
                     heappush(heap, (price + short(*after), price, after))
     return None
+
+
+def local_order(board: Game, draw: Random) -> list[int]:
+    """Operations in an order that may be, mostly one after another that touches the same words."""
+    done, last, order = 0, 0, list[int]()
+    left, rank, near = set(range(len(board.touched))), [draw.random() for _ in board.touched], draw.random() < 0.7
+    while left:
+        ready = [o for o in left if board.after[o] & done == board.after[o]]
+        if near:
+            shared = {o: (board.touched[o] & last).bit_count() for o in ready}
+            most = max(shared.values()) - (draw.random() < 0.2)
+            ready = [o for o in ready if shared[o] >= most]
+        chosen = min(ready, key=rank.__getitem__)
+        last = board.touched[chosen] if draw.random() < 0.8 else last | board.touched[chosen]
+        order.append(chosen)
+        left.discard(chosen)
+        done |= 1 << chosen
+    return order
+
+
+def counted_comings(board: Game, order: list[int], memory: int) -> list[int]:
+    """How often each word comes to a memory of so many words, creations counted; the farthest next use is dropped."""
+    uses: list[list[int]] = [[] for _ in board.words]
+    for time, o in enumerate(order):
+        for w in range(len(board.words)):
+            if board.touched[o] >> w & 1:
+                uses[w].append(time)
+    comings, fast = [0] * len(board.words), set[int]()
+    for time, o in enumerate(order):
+        needed = {w for w in range(len(board.words)) if board.touched[o] >> w & 1}
+        for w in needed - fast:
+            comings[w] += 1
+        fast = {w for w in fast | needed if w in needed or uses[w][-1] > time}
+        later = {w: next((t for t in uses[w] if t > time), len(order)) for w in fast - needed}
+        while len(fast) > memory:
+            furthest = max(sorted(later), key=later.__getitem__)
+            fast.discard(furthest)
+            del later[furthest]
+    return comings

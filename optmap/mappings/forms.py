@@ -6,6 +6,8 @@ depth, is a path without sequences and boxes; loops of one trip may be left out 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Mapping as Iterations
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -119,10 +121,10 @@ def levels_of(tree: MappingTree) -> Mapping | None:
     found = Mapping(levels=levels[: len(tree.machine.mapped)])
     try:
         found.check(tree.workload, tree.machine)
-        same = _several_trips(_path(found, tree.workload, tree.machine), tree.workload)
+        same = _comparable(_path(found, tree.workload, tree.machine), tree.workload)
     except InputError:  # a nest whose tiles do not divide
         return None
-    return found if same == _several_trips(tree.nodes, tree.workload) else None
+    return found if same == _comparable(tree.nodes, tree.workload) else None
 
 
 def _entries(tree: MappingTree) -> dict[str, _LevelEntry] | None:
@@ -186,9 +188,14 @@ def _own_order(ways: dict[str, int], workload: Workload) -> tuple[str, ...]:
     return () if order == tuple(d for d in workload.dims if d in order) else order
 
 
-def _several_trips(nodes: tuple[Node, ...], workload: Workload) -> list[Node]:
-    """The nodes of a path without loops that have one trip, and with Keeps that name tensors in one order."""
-    left, found = dict(workload.extents), list[Node]()
+def several_trips(nodes: Iterable[Node], extents: Iterations[str, int]) -> tuple[Node, ...]:
+    """The nodes of a path without loops that have one trip.
+
+    Args:
+        nodes: from the outside in.
+        extents: iterations per dim that are left for them.
+    """
+    left, found = dict(extents), list[Node]()
     for node in nodes:
         if isinstance(node, Loop | Split):
             size = node.tile if isinstance(node, Loop) else -(-left[node.dim] // node.ways)
@@ -196,8 +203,16 @@ def _several_trips(nodes: tuple[Node, ...], workload: Workload) -> list[Node]:
                 found.append(node)
             left[node.dim] = min(left[node.dim], size)
         else:
-            found.append(replace(node, tensors=tuple(sorted(node.tensors))) if isinstance(node, Keep) else node)
-    return found
+            found.append(node)
+    return tuple(found)
+
+
+def _comparable(nodes: Iterable[Node], workload: Workload) -> list[Node]:
+    """The nodes of a path without loops that have one trip, and with Keeps that name tensors in one order."""
+    return [
+        replace(node, tensors=tuple(sorted(node.tensors))) if isinstance(node, Keep) else node
+        for node in several_trips(nodes, workload.extents)
+    ]
 
 
 def boxes_of(pieces: tuple[Piece, ...], workload: Workload, machine: Machine) -> MappingTree:

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import some
-from chain_pebbles import least_loads
+from cases import cases, some
+from chain_pebbles import counted_comings, game, least_loads, local_order
 
 import optmap
 from optmap.base.errors import InputError
 from optmap.bounds import CHAIN_BOUNDS, bounds
 from optmap.bounds.best import best
 from optmap.bounds.chains import Line, join
+from optmap.bounds.chains.barrier import barriers
+from optmap.bounds.chains.shared import sharings
 from optmap.checker import RefusedError, check_document
 from optmap.checker.chains.chain_lines import price
 from optmap.checker.chains.chain_masks import rules_of, values
@@ -342,6 +344,29 @@ def test_memories_below_the_mesh_of_the_outermost_one_stand_side_by_side() -> No
     assert any("together" in line for line in report.outermost.assumptions)
 
 
+def test_two_memories_load_no_less_together_than_one_of_both_capacities() -> None:
+    """Counted orders, every result made in one of the two: what one makes and the other reads is loaded there."""
+    draw, least = random.Random(5), 9.0
+    for _ in range(cases(60, 1500)):
+        sizes = {d: draw.randint(1, 5) for d in "mlkn"}
+        workload = parse_workload(PAIR, sizes, semantics=Semantics.ASSIGN)
+        board, memory, owners = game(workload), draw.randint(3, 10), dict[tuple[str, ...], int]()
+        by_rows = draw.random() < 0.5
+        owner = []
+        for statement in workload.statements:
+            for point in itertools.product(*(range(sizes[d]) for d in statement.dims)):
+                at = dict(zip(statement.dims, point, strict=True))
+                made = (statement.name, *(str(at[d]) for d in sorted(statement.output.dims)))
+                owner.append(at["m"] % 2 if by_rows else owners.setdefault(made, draw.randrange(2)))
+        order = local_order(board, draw)
+        comings = [counted_comings(board, [o for o in order if owner[o] == mine], memory) for mine in (0, 1)]
+        loads = sum(map(sum, comings)) - board.empty.bit_count()
+        bound = bounds(workload, 2 * memory, ["best"])[0].loads_words
+        assert loads >= bound
+        least = min(least, loads / bound)
+    assert least < 1.25
+
+
 def test_cuts_around_one_tensor_are_those_of_lines_where_these_cut_by_it_alone() -> None:
     """Two products around what lies between them, up to whole segments."""
     found = {bound.method: bound.loads_words for bound in bounds(chain(PAIR, "m=512,l=512,k=16,n=16"), 256)}
@@ -498,6 +523,55 @@ def test_lines_hold_for_every_snaking_order() -> None:
                 line = Line(cut=cut, light=light, most=room + draw.randint(0, 20), g=g)
                 left = sum(line.coefficients(room)[name] * counted[name] for name in "GXY")
                 assert left >= line.least(sizes), (sizes, room, line)
+
+
+ROUND = (
+    BRANCHES,
+    CAUSAL,
+    "G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]; A[m,f] = silu(G[m,f])*U[m,f]; Y[m,n] = A[m,f]*D[f,n]",
+    "S[h,m,l] = A[h,m,k]*B[h,l,k]; C[h,m,n] = S[h,m,l]*D[h,l,n]",
+)
+
+
+@pytest.mark.parametrize("text", ROUND)
+def test_cuts_around_a_tensor_hold_for_counted_orders(text: str) -> None:
+    """For any number of elements that is cut by, and any order of operations under the farthest next use."""
+    draw, least = random.Random(text), 9.0
+    for _ in range(cases(60, 1500)):
+        sizes = {d: draw.randint(1, 4) for d in sorted({c for c in text if c.islower()} & set("hmlkncdefp"))}
+        used = {d for part in text.split("[")[1:] for d in part.split("]")[0].split(",")}
+        extents = {d: n for d, n in sizes.items() if d in used}
+        workload = parse_workload(text, extents, semantics=draw.choice(list(Semantics)))
+        board, held = game(workload), workload.stored_as
+        memory = draw.randint(3, 12)
+        comings = counted_comings(board, local_order(board, draw), memory)
+        for group in sharings(workload):
+            tensors = {held[access.name] for each in group.statements for access in each.accesses}
+            total = sum(n for (name, _), n in zip(board.words, comings, strict=True) if name in tensors)
+            for most in (memory, memory + 1, memory + draw.randint(2, 30)):
+                right = sum(each.least(most - 1) for each in group.meetings)
+                right += (1 - Fraction(memory, most)) * group.elements
+                assert total >= right, (workload, memory, most)
+                least = min(least, float(total / right))
+    assert least < 1.25  # orders come near enough to see a bound that is much too high
+
+
+def test_rows_that_wait_hold_for_counted_orders() -> None:
+    """For segments of any length, loads alone being counted, of rows far longer than the memory."""
+    draw, least = random.Random(3), 9.0
+    for _ in range(cases(40, 1000)):
+        sizes = {"m": draw.randint(1, 2), "l": draw.randint(20, 40), "k": draw.randint(1, 4), "n": draw.randint(1, 4)}
+        workload = parse_workload(WHOLE, sizes, semantics=draw.choice(list(Semantics)))
+        board, memory = game(workload), draw.randint(3, 9)
+        comings = counted_comings(board, local_order(board, draw), memory)
+        loads = sum(n - (board.empty >> w & 1) for w, n in enumerate(comings))
+        for each in barriers(workload, workload.statements[0], workload.statements[2]):
+            for segment in range(1, 4 * memory):
+                assert loads >= each.loads(memory, segment)
+            best = each.loads(memory, each.best_segment(memory))
+            if best > each.once:  # rows that wait count
+                least = min(least, float(loads / best))
+    assert least < 2
 
 
 def counted_loads(sizes: dict[str, int], room: int, draw: random.Random) -> dict[str, int]:

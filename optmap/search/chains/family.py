@@ -13,8 +13,6 @@ product a tile of one of its tensors stays while the other two stream past it; o
 
 Words depend on tiles through their numbers only; so of every number of tiles the smallest tile is tried, and of blocks
 the largest that fits: fewer blocks move less. Exact whole numbers, as arrays over all tiles.
-
-Source: section 3 of the theory of chains: visits of an operand that stays are one per tile of the other side.
 """
 
 from __future__ import annotations

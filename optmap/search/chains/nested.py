@@ -8,8 +8,6 @@ product is one statement whose tensors come from the outermost level: its tiles 
 `mopt`, for the few steps that look best. Which is best is decided by counting whole trees. Not every mapping of the
 family is looked at, and nothing is proved of it but the floor of the chain. Without fusing, each product is mapped to
 all levels by that method, and the intermediate goes through the memory.
-
-Source: section 9 of the theory of chains (more levels).
 """
 
 from __future__ import annotations
@@ -28,14 +26,15 @@ from optmap.base.texts import several
 from optmap.bounds.chains.counts import starts_empty
 from optmap.count.trees import count_tree
 from optmap.machines.machine import Level, Machine
-from optmap.mappings.forms import path_of
-from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence
+from optmap.mappings.forms import path_of, several_trips
+from optmap.mappings.nodes import Compute, Keep, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import Combination
 from optmap.search.chains.compulsory import compulsory_relaxation
 from optmap.search.chains.family import Ints, smallest_tiles
 from optmap.search.chains.gate import gate_of
 from optmap.search.chains.pair import ProductPair, pair_of, steps_of
+from optmap.search.chains.trees import Branch, keeps, loops
 from optmap.search.found import Found
 from optmap.search.method import METHODS
 from optmap.search.question import Question
@@ -50,9 +49,9 @@ APART = "one product after the other on all levels, each by method mopt"
 """Of these the mapping without anything fused."""
 TRIED = 4
 """Steps whose inner levels are looked for."""
+ONLY_PAIRS = "on several levels mappings of two are looked for: give one memory (--memory), or two of the products"
 INNER = "mopt"
 """Name of the method that finds inner levels."""
-Branch = tuple[Node, ...]
 Floats = NDArray[np.float64]
 
 
@@ -149,13 +148,13 @@ def apart(question: Question) -> Found:
 
 
 def _pair(question: Question) -> ProductPair:
-    steps = () if gate_of(question.workload) is not None else steps_of(question.workload)
+    workload = question.workload
+    if gate_of(workload) is not None:
+        raise InputError(f"{workload.title} has 3 products; {ONLY_PAIRS}")
+    steps = steps_of(workload)
     if len(steps) != 2:
-        raise InputError(
-            f"{question.workload.title} has {several(len(steps) or 3, 'product')}; on several levels mappings of two "
-            "are looked for: give one memory (--memory), or two of the products"
-        )
-    return pair_of(question.workload, *steps)
+        raise InputError(f"{workload.title} has {several(len(steps), 'product')}; {ONLY_PAIRS}")
+    return pair_of(workload, *steps)
 
 
 def _best(question: Question, pair: ProductPair, steps: Ordered[FusedStep | None]) -> Found:
@@ -218,14 +217,19 @@ def _fused(question: Question, pair: ProductPair, step: FusedStep) -> MappingTre
         if path is None:
             return None
         coming = [side[number].name for side, flags in zip(operands, stays, strict=True) if not flags[number]]
-        branches.append((*_keeps(outermost.name, coming), *path))
+        branches.append((*keeps(outermost.name, coming), *path))
     functions = [_in_place(name, pair, inside.levels, left) for name in pair.functions]
-    nodes: list[Node] = [*(Loop(dim=d, tile=1) for d in pair.batch), *_keeps(outermost.name, for_good)]
-    nodes += [Loop(dim=out.dim, tile=step.tile), *_keeps(outermost.name, for_tile)]
-    nodes += [Loop(dim=inn.dim, tile=step.inner), *_keeps(outermost.name, [pair.shared.name])]
-    together = Sequence(branches=(branches[0], *functions, branches[1]))
-    nodes = [*_several_trips(tuple(nodes), workload.extents), together]
-    return MappingTree(workload=workload, machine=machine, nodes=tuple(nodes))
+    extents = workload.extents
+    nodes: Branch = (
+        *loops(extents, dict.fromkeys(pair.batch, 1)),
+        *keeps(outermost.name, for_good),
+        *loops(extents, {out.dim: step.tile}),
+        *keeps(outermost.name, for_tile),
+        *loops(extents, {inn.dim: step.inner}),
+        *keeps(outermost.name, [pair.shared.name]),
+        Sequence(branches=(branches[0], *functions, branches[1])),
+    )
+    return MappingTree(workload=workload, machine=machine, nodes=nodes)
 
 
 def _path(question: Question, machine: Machine, name: str, left: Mapping[str, int], *, empty: bool) -> Branch | None:
@@ -252,7 +256,7 @@ def _path(question: Question, machine: Machine, name: str, left: Mapping[str, in
         answer = METHODS[INNER].run(asked)
     except InfeasibleError:
         return None
-    return _several_trips(path_of(answer.mapping, alone, machine).nodes, left)
+    return several_trips(path_of(answer.mapping, alone, machine).nodes, left)
 
 
 def _in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
@@ -266,24 +270,8 @@ def _in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
     return replace(level, capacity=capacity, bandwidth=bandwidth)
 
 
-def _several_trips(nodes: Branch, left: Mapping[str, int]) -> Branch:
-    """A path without its loops of one trip."""
-    inside, found = dict(left), list[Node]()
-    for node in nodes:
-        if isinstance(node, Loop):
-            if node.tile >= inside[node.dim]:
-                continue
-            inside[node.dim] = node.tile
-        found.append(node)
-    return tuple(found)
-
-
 def _in_place(name: str, pair: ProductPair, levels: Ordered[Level], left: Mapping[str, int]) -> Branch:
     """A function that is done in place, element by element, through some levels."""
     dims = [*pair.batch, *(side.dim for side in pair.sides)]
-    keeps = [Keep(level=level.name, tensors=(name,)) for level in reversed(levels)]
-    return (*_several_trips(tuple(Loop(dim=d, tile=1) for d in dims), left), *keeps, Compute(statement=name))
-
-
-def _keeps(level: str, tensors: list[str]) -> list[Node]:
-    return [Keep(level=level, tensors=tuple(tensors))] if tensors else []
+    kept = [Keep(level=level.name, tensors=(name,)) for level in reversed(levels)]
+    return (*loops(left, dict.fromkeys(dims, 1)), *kept, Compute(statement=name))

@@ -4,8 +4,6 @@ The rows that all products have in common are cut into strips; in each strip the
 alone or two fused, and an intermediate between them goes through the slow memory or stays whole. Inputs that have no
 rows come again with every strip, unless they stay for good. The best choice for a strip is found product by product:
 what has been done so far matters only through the intermediate that is handed on.
-
-Source: section 9 of the theory of chains (dynamic programming over the statements).
 """
 
 from __future__ import annotations
