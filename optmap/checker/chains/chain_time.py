@@ -57,10 +57,9 @@ def check_chain_time(doc: Any) -> Report:
 def _roof(chain: StatedChain, running: StatedRunning) -> FloorPart:
     """All multiply-adds at the peak of all threads."""
     done, bits = 0, set[int]()
-    for said, (output, *inputs) in zip(chain.said, chain.accesses, strict=True):
-        padded = any("real" in axis for access in (output, *inputs) for axis in access["axes"])
+    for number, (said, (output, *inputs)) in enumerate(zip(chain.said, chain.accesses, strict=True)):
         dims = {d for access in inputs for d in dims_of(access)}
-        if said.multiplies and len(inputs) > 1 and not padded and dims.issuperset(dims_of(output)):
+        if said.multiplies and len(inputs) > 1 and not chain.padded(number) and dims.issuperset(dims_of(output)):
             done += values(dims, rules_of(said), chain.extents)
             bits.add(chain.bits[output["tensor"]])
     core = running.machine.get("core")

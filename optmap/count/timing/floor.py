@@ -116,7 +116,7 @@ def _multiply_adds(workload: Workload) -> tuple[int, int]:
         if each.multiplies
         and len(each.inputs) > 1
         and each.output.dims <= frozenset[str]().union(*(access.dims for access in each.inputs))
-        and all(axis.real is None for access in each.accesses for axis in access.axes)
+        and not each.has_ranges
     ]
     done = sum(each.points(workload.extents) for each in counted)
     return done, min((each.output.bits for each in counted), default=workload.word_bits)
