@@ -13,7 +13,8 @@ from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
 from optmap.base.values import file_path
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
-from optmap.questions.objective import OBJECTIVES, objectives_on
+from optmap.questions.form import objectives_on
+from optmap.questions.objective import OBJECTIVES
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.questions.options import CertificateKind
 from optmap.search.methods import METHODS, usual_methods
@@ -86,7 +87,7 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
     refuse_elsewhere(SOLVE, target, values)
     if values["innermost"] is not None:
         target = target.from_level(values["innermost"])
-    values["constraints"].check(problem, target)
+    values["constraints"].refuse_foreign(problem, target)
     problem, notes = understood(problem, target, values["semantics"])
     methods = (method,) if method is not None else usual_methods(target, objective, chain=len(problem.statements) > 1)
     if values["certificate"] is CertificateKind.FULL:

@@ -56,7 +56,7 @@ def _settled(fabric: Fabric, nest: Nest | None) -> Fabric:
 
 def _stores(machine: Machine) -> list[tuple[Level | None, Store]]:
     """Levels with their stores, outermost first; None for the unbounded memory."""
-    if not machine.meshed:
+    if not machine.stores:
         raise InputError(f"machine {machine.name} is no accelerator; Timeloop has no caches")
     return list(zip((None, *reversed(machine.levels)), reversed(machine.stores), strict=True))
 

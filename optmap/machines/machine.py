@@ -292,11 +292,6 @@ class Machine(Shown):
         return tuple(s for s in (*(level.store for level in self.levels), self.outermost) if s is not None)
 
     @property
-    def meshed(self) -> bool:
-        """Whether its memories feed meshes of children at a price per access, with outputs that start empty."""
-        return self.outermost is not None
-
-    @property
     def units(self) -> int:
         """Arithmetic units: the product of all fanouts, that of the outermost memory's mesh included."""
         return self.cores * prod(store.mesh.size for store in self.stores[len(self.levels) :])
@@ -304,17 +299,24 @@ class Machine(Shown):
     @property
     def leaf(self) -> str:
         """What is at its leaves, in a word."""
-        return "unit" if self.meshed else "core"
+        return "unit" if self.stores else "core"
+
+    @property
+    def noun(self) -> str:
+        """What it is to whoever maps onto it, in words."""
+        if self.stores:
+            return f"the accelerator {self.name}"
+        return "one level" if len(self.levels) == 1 else f"{len(self.levels)} levels"
 
     @property
     def mapped(self) -> tuple[str, ...]:
         """Names of the memories that a mapping has an entry for: the levels, and an outermost memory with a mesh."""
-        return (*(level.name for level in self.levels), *([self.memory] if self.meshed else []))
+        return (*(level.name for level in self.levels), *([self.memory] if self.stores else []))
 
     @property
     def axes(self) -> tuple[tuple[str, int], ...]:
         """Every axis along which children of a memory stand, by name, inner memories first, with their number."""
-        if not self.meshed:
+        if not self.stores:
             return tuple((level.name, level.fanout) for level in self.levels)
         return tuple(
             (f"{name}.{axis}", size)

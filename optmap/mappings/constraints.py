@@ -117,7 +117,7 @@ class TileConstraint:
         return {"level": self.level, "dim": self.dim, "relation": self.relation.value, "value": self.value}
 
     def check(self, workload: Workload, machine: Machine) -> None:
-        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        """Refuse one that does not belong to workload and machine; see `Constraints.refuse_foreign`."""
         where = f"constraint {self.text}"
         choose("level", self.level, [level.name for level in machine.levels], where=where)
         _check_size(self, workload, where)
@@ -161,10 +161,10 @@ class SplitConstraint:
         return {**own, "relation": self.relation.value, "value": self.value}
 
     def check(self, workload: Workload, machine: Machine) -> None:
-        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        """Refuse one that does not belong to workload and machine; see `Constraints.refuse_foreign`."""
         where = f"constraint {self.text}"
         choose("level", self.level, machine.mapped, where=where)
-        if self.axis != SPATIAL and not machine.meshed:
+        if self.axis != SPATIAL and not machine.stores:
             raise InputError(
                 f"{where}: {self.level} of {machine.name} has cores and no mesh with axes; write "
                 f"{self.level}.{SPATIAL}.{self.dim}"
@@ -222,10 +222,10 @@ class KeepConstraint:
         return {"level": self.level, KEEPS if self.kept else BYPASS: list(self._names)}
 
     def check(self, workload: Workload, machine: Machine) -> None:
-        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        """Refuse one that does not belong to workload and machine; see `Constraints.refuse_foreign`."""
         where = f"constraint {self.text}"
         choose("level", self.level, machine.mapped, where=where)
-        if not machine.meshed:
+        if not machine.stores:
             raise InputError(
                 f"{where}: {machine.name} has caches, through which every tensor goes; only memories of an accelerator "
                 "are bypassed"
@@ -260,7 +260,7 @@ class OrderConstraint:
         return {"level": self.level, "order": list(self.pattern)}
 
     def check(self, workload: Workload, machine: Machine) -> None:
-        """Refuse one that does not belong to workload and machine; see `Constraints.check`."""
+        """Refuse one that does not belong to workload and machine; see `Constraints.refuse_foreign`."""
         where = f"constraint {self.text}"
         choose("level", self.level, [level.name for level in machine.levels], where=where)
         for dim in self.pattern:
@@ -348,7 +348,7 @@ class Constraints:
         """Whether a mapping meets all of them; its levels must be those of the machine."""
         return not self.broken(mapping)
 
-    def check(self, workload: Workload, machine: Machine) -> None:
+    def refuse_foreign(self, workload: Workload, machine: Machine) -> None:
         """Refuse constraints that do not belong to the workload and the machine.
 
         Raises:

@@ -25,7 +25,7 @@ def demanded(fabric: Fabric, constraints: Constraints) -> Fabric:
 
     Args:
         fabric: machine and workload, without constraints.
-        constraints: that belong to them (`Constraints.check`).
+        constraints: that belong to them (`Constraints.refuse_foreign`).
 
     Raises:
         InputError: for an order where the machine, or another constraint, says one.

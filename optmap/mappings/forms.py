@@ -58,7 +58,7 @@ def _loops(entry: LevelMapping, splits: list[Split], machine: Machine) -> list[N
     The children of a mesh are inside the loops over time: neighbours have neighbouring tiles. Cores each have a part
     of the outer tile, and loops of their own.
     """
-    if not machine.meshed:
+    if not machine.stores:
         return [*splits, *(Loop(dim=d, tile=entry.tile[d]) for d in entry.permutation)]
     ways = {d: prod(each.ways for each in splits if each.dim == d) for d in entry.permutation}
     return [*(Loop(dim=d, tile=entry.tile[d] * ways[d]) for d in entry.permutation), *splits]
@@ -171,7 +171,7 @@ def _level(name: str, entry: _LevelEntry, tree: MappingTree) -> LevelMapping:
         permutation=(*several, *(d for d in workload.dims if d not in several)),
         spatial={d: n for d, n in spatial.items() if n > 1},
         spatial_y={d: n for d, n in y.items() if n > 1},
-        keeps=_access_names(tensors, workload) if tree.machine.meshed else None,
+        keeps=_access_names(tensors, workload) if tree.machine.stores else None,
         x_order=_own_order(x, workload),
         y_order=_own_order(y, workload),
     )

@@ -56,7 +56,7 @@ class Mapping(Concise):
         Raises:
             InputError: naming level and dim of the first thing that is wrong.
         """
-        if machine.meshed:
+        if machine.stores:
             _check_nest(self, fabric_of(workload, machine))
             return
         if any(level.keeps is not None or level.spatial_y or level.x_order or level.y_order for level in self.levels):

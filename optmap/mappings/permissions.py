@@ -46,7 +46,7 @@ def refused_levels(workload: Workload, statement: Statement, machine: Machine) -
 def _rules(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, KeepRule]]]:
     """Per tensor what every bounded level, inner first, says of it."""
     stored = workload.stored_as
-    if not machine.meshed:
+    if not machine.stores:
         free = [(level.name, KeepRule.FREE) for level in machine.levels]
         return {stored[access.name]: free for access in statement.accesses}
     memories = fabric_of(workload.alone(statement.name), machine).memories[:-1]

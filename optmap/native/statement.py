@@ -34,7 +34,7 @@ def refuse_meshes(machine: Machine) -> None:
     Raises:
         InputError: naming it.
     """
-    if machine.meshed:
+    if machine.stores:
         raise InputError(
             f"machine {machine.name} has {machine.units:,} units in meshes and no cores that run C; take a machine "
             "with caches and cores, such as one of optmap detect"

@@ -208,11 +208,6 @@ def every_objective() -> dict[str, Objective]:
     return OBJECTIVES | {name: each for name, each in MERITS.items() if name not in OBJECTIVES}
 
 
-def objectives_on(machine: Machine) -> dict[str, Objective]:
-    """The objectives that mean something on a machine, by name."""
-    return MERITS if machine.meshed else OBJECTIVES
-
-
 def register_objective(objective: Objective) -> None:
     """Give an objective a name under which it can be asked for.
 
@@ -222,27 +217,3 @@ def register_objective(objective: Objective) -> None:
         InputError: if the name is taken, or is none.
     """
     enter("objective", objective.name, objective, OBJECTIVES)
-
-
-def alike(name: str, machine: Machine) -> tuple[str, ...]:
-    """An objective and those that are the same number on a machine; none if it is not defined on it.
-
-    Of one memory there is nothing to combine: `bottleneck`, `sum` and `traffic` are one number; on accelerators
-    `port-cycles` and `traffic` are.
-
-    Args:
-        name: a key of `objectives_on` the machine.
-        machine: its number of levels decides.
-    """
-    asked = objectives_on(machine)[name]
-    if asked.merit is not None:
-        return (name, *(other.name for other in MERITS.values() if other.merit is asked.merit and other.name != name))
-    if len(machine.levels) > 1:
-        return () if asked.one_memory else (name,)
-    return (name, *(other.name for other in OBJECTIVES.values() if _same(other, asked) and other.name != name))
-
-
-def _same(one: Objective, two: Objective) -> bool:
-    """Whether two objectives are the same number on a machine of one level."""
-    counted = [sorted(term.quantity.name for term in each.terms) for each in (one, two)]
-    return one.stores == two.stores and one.timed == two.timed and counted[0] == counted[1]

@@ -31,6 +31,7 @@ from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.base.values import file_path, quoted, seconds, whole_number
 from optmap.machines.machine import Machine
+from optmap.questions.form import form_on
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 Reader = Callable[[Any, str, str], Any]
@@ -220,9 +221,10 @@ def refuse_elsewhere(options: Mapping[str, Option], machine: Machine, given: Map
     Raises:
         InputError: naming the option and why.
     """
+    meshes = form_on(machine).meshes
     for name, option in options.items():
         means = option.opt.meshes
-        if name in given and means is not None and means is not machine.meshed and option.asks(given[name]):
+        if name in given and means not in (None, meshes) and option.asks(given[name]):
             raise InputError(option.opt.elsewhere.format(flag=option.flag, value=given[name], machine=machine.name))
 
 

@@ -21,13 +21,16 @@ from optmap.machines.fabric import Fabric
 from optmap.mappings.demanded import as_demanded
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import Nest, mapping_of, nest_of
+from optmap.questions.form import FormName, form_on
 from optmap.questions.options import TileRule
+from optmap.search.accelerators.hopeless import refuse_hopeless
 from optmap.search.floors import Number
 from optmap.search.found import SAME, Found
 from optmap.search.question import Question
 from optmap.search.relaxation import Relaxation
 from optmap.search.result import Answer, MappingCount, ended, reaches
 from optmap.search.space.compulsory import compulsory
+from optmap.search.space.search_space import refuse_small
 from optmap.search.versions import versions
 from optmap.solvers.status import PointKind, Stop
 
@@ -49,8 +52,8 @@ def cost_of(question: Question, mapping: Mapping) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """A form in which mappings are handed in: as tiles, or, where there are meshes, as a nest."""
+class _Handling:
+    """What is done with mappings of one form: nested tiles, a nest, or a tree of several statements."""
 
     count: Callable[[Question, Found], tuple[MappingCount, MappingCount]]
     """As methods compare mappings, and exactly."""
@@ -60,6 +63,8 @@ class _Form:
     """Raises what is not as it was asked for."""
     notes: Callable[[Question, Found], tuple[str, ...]]
     """What a reader should know of it."""
+    refuse_hopeless: Callable[[Question], None]
+    """Refuses what no mapping can meet, before anything is searched."""
 
 
 def _tile_count(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
@@ -99,12 +104,15 @@ def _nest_notes(question: Question, found: Found) -> tuple[str, ...]:
     return (*_padding_note(found.nest, question.fabric), *wire_notes(question.fabric, question.counting))
 
 
-TILES = _Form(count=_tile_count, tiles=_checked, check=_check_tiles, notes=lambda *_: ())
-NEST = _Form(
+TILES = _Handling(
+    count=_tile_count, tiles=_checked, check=_check_tiles, notes=lambda *_: (), refuse_hopeless=refuse_small
+)
+NEST = _Handling(
     count=_nest_count,
     tiles=lambda question, found: as_demanded(mapping_of(found.nest, question.fabric), question.constraints),
     check=_check_padding,
     notes=_nest_notes,
+    refuse_hopeless=refuse_hopeless,
 )
 
 
@@ -113,13 +121,19 @@ def _tree_count(question: Question, found: Found) -> tuple[MappingCount, Mapping
     return count, count
 
 
-TREE = _Form(count=_tree_count, tiles=lambda question, found: found.tree, check=lambda *_: None, notes=lambda *_: ())
+TREE = _Handling(
+    count=_tree_count,
+    tiles=lambda question, found: found.tree,
+    check=lambda *_: None,
+    notes=lambda *_: (),
+    refuse_hopeless=lambda _: None,  # a method of chains says what it needs
+)
+HANDLINGS = {FormName.TILES: TILES, FormName.NEST: NEST}
 
 
-def _form(question: Question) -> _Form:
-    if not question.workload.is_product:
-        return TREE
-    return NEST if question.machine.meshed else TILES
+def handling(question: Question) -> _Handling:
+    """What is done with the mappings that a question is answered by."""
+    return HANDLINGS[form_on(question.machine).name] if question.workload.is_product else TREE
 
 
 def counted(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
@@ -132,7 +146,7 @@ def counted(question: Question, found: Found) -> tuple[MappingCount, MappingCoun
     Raises:
         InputError: if the mapping does not belong to workload and machine.
     """
-    return _form(question).count(question, found)
+    return handling(question).count(question, found)
 
 
 def assemble(question: Question, found: Found, *, seconds: float) -> Answer[Any, Any]:
@@ -149,7 +163,7 @@ def assemble(question: Question, found: Found, *, seconds: float) -> Answer[Any,
             asked for, costs something else than the search claimed, or less than a proved bound. One that only the
             counting that was asked for has fit is handed on, and the answer says that it does not.
     """
-    form = _form(question)
+    form = handling(question)
     if form is NEST and isinstance(found.mapping, Mapping):  # a method may write either
         found = replace(found, mapping=nest_of(found.mapping, question.fabric))
     mapping = form.tiles(question, found)

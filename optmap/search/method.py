@@ -21,6 +21,7 @@ from optmap.base.errors import InputError
 from optmap.base.shown import Concise, Names
 from optmap.base.texts import several
 from optmap.machines.machine import CapacityRule, Machine
+from optmap.questions.form import FORMS
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.route import Route
 from optmap.workloads.workload import Semantics
@@ -104,13 +105,12 @@ class Method(Concise):
         if known and name is None:
             return known[0]
         if name not in known:
-            levels = _kind(machine)
             offer = f"there it knows {', '.join(known)}" if known else self._depths(machine)
             alike = [m for m in METHODS.values() if m.chains is self.chains]
             others = [m.name for m in alike if (name or _first(m, machine)) in m.minimises(machine)]
             use = f"; use --method {' or '.join(others)}" if others else ""
             asked = f"does not minimise {name} on" if name else "has no objective for"
-            raise InputError(f"method {self.name} {asked} {levels}: {offer}{use}")
+            raise InputError(f"method {self.name} {asked} {machine.noun}: {offer}{use}")
         return str(name)
 
     def route(self, objective: str, machine: Machine) -> Route:
@@ -119,11 +119,9 @@ class Method(Concise):
 
     def _depths(self, machine: Machine) -> str:
         """For which machines it is, if not for this one."""
-        mine = [route for route in self.routes if route.meshes is machine.meshed]
-        if not mine and machine.meshed:
-            return "it is for machines without fanouts and prices"
+        mine = [route for route in self.routes if route.hands_in(machine)]
         if not mine:
-            return "it is for accelerators, machines with fanouts and prices"
+            return "it is for " + next(form.machines for form in FORMS.values() if form.meshes is self.routes[0].meshes)
         if all(route.most_levels == 1 for route in mine):
             return "it is for one level only"
         ranges = [(r.fewest_levels, r.most_levels) for r in mine]
@@ -178,21 +176,9 @@ def _refuse_hopeless(question: Question) -> None:
     """Refuse what no mapping of the machine can meet."""
     if not question.workload.is_product:
         return  # a method of chains says what it needs
-    if question.machine.meshed:
-        from optmap.search.accelerators.hopeless import refuse_hopeless
+    from optmap.search.answer import handling
 
-        refuse_hopeless(question)
-    else:
-        from optmap.search.space.search_space import refuse_small
-
-        refuse_small(question)
-
-
-def _kind(machine: Machine) -> str:
-    """What a machine is to a method, in words."""
-    if machine.meshed:
-        return f"the accelerator {machine.name}"
-    return "one level" if len(machine.levels) == 1 else f"{len(machine.levels)} levels"
+    handling(question).refuse_hopeless(question)
 
 
 def _first(method: Method, machine: Machine) -> str:

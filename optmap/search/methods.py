@@ -350,7 +350,7 @@ def usual_methods(machine: Machine, objective: str | None = None, *, chain: bool
     """
     if chain and FUSED.minimises(machine):
         return (FUSED.name,)
-    if machine.meshed:
+    if not MOPT.suits(machine):
         return (EXACT.name,)
     if objective == TRAFFIC.name in IOOUB.minimises(machine):
         # All that gemmini and mopt choose from without partitions iooub chooses from, too, and more.

@@ -18,6 +18,7 @@ from optmap.machines.fabric_notes import fabric_notes
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.constraints import NO_CONSTRAINTS, Constraints
 from optmap.mappings.demanded import demanded
+from optmap.questions.form import form_on
 from optmap.questions.objective import BOTTLENECK, Objective
 from optmap.questions.options import IntegerRule, Merit, TileRule
 from optmap.workloads.workload import Semantics, Workload
@@ -121,7 +122,7 @@ def check_semantics(machine: Machine, asked: Semantics | str | None) -> None:
     Raises:
         InputError: if `accumulate` was asked for where outputs start empty.
     """
-    if machine.meshed and asked is not None and Semantics(asked) is Semantics.ACCUMULATE:
+    if form_on(machine).empties_outputs and asked is not None and Semantics(asked) is Semantics.ACCUMULATE:
         raise InputError("on an accelerator outputs start empty: use --semantics assign, or leave it out")
 
 
@@ -139,7 +140,7 @@ def understood(
         InputError: if `accumulate` was asked for where outputs start empty, or workload and machine do not go together.
     """
     check_semantics(machine, asked)
-    if not machine.meshed:
+    if not form_on(machine).empties_outputs:
         return workload, ()
     notes = () if workload.semantics is Semantics.ASSIGN else (ASSIGNED,)
     solved = workload.with_semantics(Semantics.ASSIGN)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from optmap.base.shown import Concise
 from optmap.machines.machine import CapacityRule, Machine
-from optmap.questions.objective import MERITS, alike
+from optmap.questions.form import alike, form_on
+from optmap.questions.objective import MERITS
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.questions.policy import Policy
 from optmap.workloads.workload import Semantics, Workload
@@ -80,9 +81,13 @@ class Route(Concise):
         """The tile rule in force: `any` is the route's default where it is no rule of its own."""
         return self.rules[0] if tiles is TileRule.ANY and tiles not in self.rules else tiles
 
+    def hands_in(self, machine: Machine) -> bool:
+        """Whether its mappings have the form of those on a machine, with or without meshes and prices."""
+        return form_on(machine).meshes is self.meshes
+
     def suits(self, machine: Machine) -> bool:
-        """Whether it is for machines of the kind, with or without meshes and prices, a core or not."""
-        return machine.meshed is self.meshes and (machine.core is not None or not self.needs_core)
+        """Whether it is for machines with such mappings, and a core or not."""
+        return self.hands_in(machine) and (machine.core is not None or not self.needs_core)
 
     def levels(self, machine: Machine) -> bool:
         """Whether it is for as many levels as a machine has."""
@@ -90,6 +95,6 @@ class Route(Concise):
 
     def minimises(self, machine: Machine) -> tuple[str, ...]:
         """The objectives that it minimises on a machine, its default first."""
-        if machine.meshed is not self.meshes or not self.levels(machine):
+        if not self.hands_in(machine) or not self.levels(machine):
             return ()
         return tuple(dict.fromkeys(other for name in self.objectives for other in alike(name, machine)))

@@ -23,6 +23,7 @@ from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
 from optmap.machines.machine import Level, Machine
+from optmap.questions.form import form_on
 from optmap.search.result import Answer, NestAnswer, TileAnswer
 from optmap.solvers.status import Stop
 from optmap.sweeps.method_settings import settings_for
@@ -183,7 +184,7 @@ def _machine(point: GridPoint) -> Machine:
 
 def _answer_bound(point: GridPoint) -> PointAnswer:
     machine = _machine(point)
-    if machine.meshed:
+    if not form_on(machine).floors_apart:
         raise InputError("on accelerators every mapping comes with its floor; leave the method bound out")
     notes: list[str] = []
     found = level_bounds(point.workload, machine, point.options.cores, notes)

@@ -8,11 +8,9 @@ from dataclasses import replace
 from math import sqrt
 
 from optmap.base.clock import Clock
-from optmap.machines.machine import two_level
 from optmap.sweeps.plan import Seconds, curves, first_grid, machine_at
 from optmap.sweeps.points import GridPoint, make_point
 from optmap.sweeps.spec import SweepSpec
-from optmap.workloads.amounts import Capacity
 from optmap.workloads.builders import matmul
 
 TRIED = 3
@@ -90,9 +88,7 @@ def answer_time(point: GridPoint) -> float:
     """Answer a point in this process and keep nothing; what is loaded for the first of a kind does not count."""
     from optmap.sweeps.answers import answer_point
 
-    if not point.machine.meshed:
-        small, machine = matmul(i=2, j=2, k=2), two_level(Capacity(amount=64))
-        answer_point(replace(point, workload=small, machine=machine, level=machine.levels[0].name))
+    answer_point(replace(point, workload=matmul(i=2, j=2, k=2)))
     begun = time.monotonic()
     answer_point(point)
     return time.monotonic() - begun

@@ -75,7 +75,7 @@ def _put(document: dict[str, Any], name: str, value: object, machine: Machine) -
 def _level(document: dict[str, Any], name: str, machine: Machine) -> tuple[dict[str, Any], list[str]]:
     """The part of a document that a name begins with, and the keys that follow; names of levels may hold dots."""
     parts: dict[str, dict[str, Any]] = {level["name"]: level for level in document["levels"]}
-    if machine.meshed:
+    if "outermost" in document:
         parts |= {document["memory"]: document["outermost"], "arithmetic": document["arithmetic"]}
     fitting = [part for part in parts if name.startswith(f"{part}.")]
     if not fitting:

@@ -27,6 +27,7 @@ from optmap.files.inputs import (
 )
 from optmap.files.workloads import read_workloads
 from optmap.machines.machine import Machine
+from optmap.questions.form import form_on
 from optmap.questions.objective import merit_objective
 from optmap.questions.option import declared, taking, values_of
 from optmap.questions.options import TileRule
@@ -77,7 +78,7 @@ def race(
     """
     asked = values_of(declared(RaceOptions), options)
     target = machine_of(machine, None)
-    if not target.meshed:
+    if form_on(target).floors_apart:
         raise InputError(f"races are run on accelerators, which {target.name} is not; see compare for its methods")
     goal, mode = merit_objective(asked["objective"]).name, nest_policy(asked["counting"])
     said = Options(

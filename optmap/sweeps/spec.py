@@ -12,6 +12,7 @@ from optmap.base.errors import InfeasibleError, InputError
 from optmap.base.names import choose
 from optmap.count.policies import nest_policies
 from optmap.machines.machine import Machine, two_level
+from optmap.questions.form import form_on
 from optmap.questions.objective import every_objective
 from optmap.questions.option import Opt, declared, values_of
 from optmap.search.methods import METHODS, usual_methods
@@ -165,7 +166,7 @@ class Options:
 
 def default_methods(machines: tuple[Machine, ...]) -> tuple[str, ...]:
     """The methods of a sweep that names none: on accelerators every mapping brings its bounds along."""
-    if machines and all(machine.meshed for machine in machines):
+    if machines and not any(form_on(machine).floors_apart for machine in machines):
         return usual_methods(machines[0])
     return (BOUND, "mopt")
 
@@ -216,9 +217,9 @@ class SweepSpec:
     def _check_methods(self) -> None:
         if not self.methods:
             raise InputError("methods is empty; name at least one")
-        if len({machine.meshed for machine in self.machines}) > 1:
+        if len({form_on(machine).name for machine in self.machines}) > 1:
             raise InputError("machines: accelerators and machines without fanouts need sweeps of their own")
-        if BOUND in self.methods and any(machine.meshed for machine in self.machines):
+        if BOUND in self.methods and not all(form_on(machine).floors_apart for machine in self.machines):
             raise InputError(
                 "methods: on accelerators every mapping comes with the floor of every schedule; leave bound out"
             )

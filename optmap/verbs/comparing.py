@@ -10,6 +10,7 @@ from optmap.base.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.base.errors import ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.base.names import choose
 from optmap.files.inputs import ExtentsInput, MemoryInput, WorkloadInput, capacities_of, machine_of, workload_of
+from optmap.questions.form import form_on
 from optmap.questions.option import Here, Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.search.options import (
     ConstraintsOption,
@@ -120,7 +121,7 @@ def compare(workload: WorkloadInput, **options: Unpack[CompareOptions]) -> Compa
     chain = len(problem.statements) > 1  # of one statement those of chains are named among what cannot
     able = (name for name, method in METHODS.items() if method.suits(targets[0]) and (method.chains or not chain))
     chosen = methods or tuple(able)
-    if targets[0].meshed:
+    if not form_on(targets[0]).floors_apart:
         # constraints that none can meet are what each method is left out for
         question = question_of(problem, machine=targets[0], **{**asked, "constraints": None})
         asked["objective"] = question.objective.name

@@ -10,6 +10,7 @@ from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
 from optmap.machines.machine import CapacityRule
+from optmap.questions.form import FormName, form_on
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import (
     CapacityOption,
@@ -112,26 +113,39 @@ def programs_of(workload: WorkloadInput, format: str, **options: Unpack[ExportOp
         InfeasibleError: if not even the smallest tiles fit.
         LimitError: if the time is over before a program is solved.
     """
-    from optmap.report.answers.programs import Format, Which, exported
+    from optmap.report.answers.programs import Format, Which
 
     asked = values_of(declared(ExportOptions), options)
-    form = Format(choose("format", format, list(Format)))
-    which = Which(choose("program", asked.pop("program"), list(Which)))
-    target = machine_of(asked["machine"], asked["memory"])
-    chosen = {name: asked.pop(name) for name in ("method", "objective", "counting")}
-    if target.meshed:
-        from optmap.report.answers.accelerator_programs import exported_allocation
+    asked["format"] = Format(choose("format", format, list(Format)))
+    asked["program"] = Which(choose("program", asked["program"], list(Which)))
+    return PROGRAMS[form_on(machine_of(asked["machine"], asked["memory"])).name](workload, asked)
 
-        if asked["permutations"] or which is not Which.BEST or asked["capacity"] is not CapacityRule.TILE:
-            raise InputError(
-                "on an accelerator leave out --permutation, --program and --capacity: there is one program"
-            )
-        problem = workload_of(workload, asked["extents"])
-        return exported_allocation(problem, target, form, semantics=asked["semantics"], **chosen)
-    if any(value is not None for value in chosen.values()):
+
+def _relaxations(workload: WorkloadInput, asked: dict[str, Any]) -> tuple[Exported, ...]:
+    """The convex programs of nested tiles."""
+    from optmap.report.answers.programs import exported
+
+    if any(asked.pop(name) is not None for name in ("method", "objective", "counting")):
         raise InputError("--method, --objective and --counting choose programs of accelerators; leave them out")
+    form, which = asked.pop("format"), asked.pop("program")
     question, orders = _relaxed(workload, asked)
     return exported(question, form, which, orders)
+
+
+def _allocation(workload: WorkloadInput, asked: dict[str, Any]) -> tuple[Exported, ...]:
+    """The one program of a nest."""
+    from optmap.report.answers.accelerator_programs import exported_allocation
+    from optmap.report.answers.programs import Which
+
+    if asked["permutations"] or asked["program"] is not Which.BEST or asked["capacity"] is not CapacityRule.TILE:
+        raise InputError("on an accelerator leave out --permutation, --program and --capacity: there is one program")
+    problem, target = workload_of(workload, asked["extents"]), machine_of(asked["machine"], asked["memory"])
+    chosen = {name: asked[name] for name in ("method", "objective", "counting", "semantics")}
+    return exported_allocation(problem, target, asked["format"], **chosen)
+
+
+PROGRAMS = {FormName.TILES: _relaxations, FormName.NEST: _allocation}
+"""Per form of mappings, from a workload and options to its programs."""
 
 
 @taking(ProgramOptions)

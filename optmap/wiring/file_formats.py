@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmap.base.errors import InputError
 from optmap.base.shown import Shown
 from optmap.interchange.formats import FileFormat, register_format
 
@@ -29,8 +28,6 @@ def _read_timeloop(files: Sequence[Path], sizes: Mapping[str, int]) -> Shown:
 def _write_timeloop(solution: Solved) -> dict[str, str]:
     from optmap.interchange import exporting
 
-    if not solution.machine.meshed:
-        raise InputError(f"Timeloop does not map {solution.machine.name}, which has no fanouts; use an accelerator")
     return exporting.timeloop_files(solution.fabric, solution.nest)
 
 

@@ -45,7 +45,7 @@ from optmap.workloads.builders import matmul
 from optmap.workloads.parser import parse_workload
 
 DATA = Path(__file__).parents[1] / "data"
-ACCELERATORS = [name for name in list_machines() if library.machine(name).meshed]
+ACCELERATORS = [name for name in list_machines() if library.machine(name).stores]
 
 amounts = st.one_of(
     st.integers(0, 10**6).map(Fraction),

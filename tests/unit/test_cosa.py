@@ -100,7 +100,7 @@ def test_a_pointwise_layer_fits() -> None:
     assert not count_nest(found.nest, seen(layer, "simba-cosa"), NEST_EXACT).broken
 
 
-@pytest.mark.parametrize("name", [name for name in list_machines() if machine(name).meshed])
+@pytest.mark.parametrize("name", [name for name in list_machines() if machine(name).stores])
 def test_every_accelerator_gets_a_mapping_with_all_factors(name: str) -> None:
     for layer in (matmul(i=8, j=4, k=8), conv2d(n=1, k=4, c=2, h=4, w=3, r=3, s=1)):
         fabric = seen(layer, name)

@@ -21,7 +21,7 @@ def said_constraints(fields: Fields, workload: Workload, machine: Machine) -> Co
     items = tuple(constraint_from(item.values, item.where) for item in fields.items("constraints"))
     found = Constraints(items=items)
     try:
-        found.check(workload, machine)
+        found.refuse_foreign(workload, machine)
     except (InputError, InfeasibleError) as error:
         raise InputError(f"{fields.at('constraints')}: {error}") from error
     return found

@@ -17,7 +17,8 @@ from optmap.files.trees import read_tree
 from optmap.files.workloads import read_workload, workload_from
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.tree import MappingTree
-from optmap.questions.objective import Objective, objectives_on
+from optmap.questions.form import objectives_on
+from optmap.questions.objective import Objective
 from optmap.workloads.workload import Workload
 
 KEYS = ("schema", "workload", "machine", "mapping", "capacity_rule", "notes")

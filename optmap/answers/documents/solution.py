@@ -38,7 +38,8 @@ from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.held import Held
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import nest_of
-from optmap.questions.objective import BOTTLENECK, PREDICTED_TIME, objectives_on
+from optmap.questions.form import FormName, form_on, objectives_on
+from optmap.questions.objective import BOTTLENECK, PREDICTED_TIME
 from optmap.questions.options import Merit, TileRule
 from optmap.search.floors import Number
 from optmap.search.found import Found
@@ -114,7 +115,7 @@ class SavedSolution(Solved):
     @property
     def kind(self) -> str:
         """Of its counts."""
-        return SpatialCost.kind if self.machine.meshed else CostReport.kind
+        return next(kind for kind, schema in SCHEMAS.items() if schema == self.document["schema"])
 
     @property
     def presentation(self) -> Presentation:
@@ -194,7 +195,7 @@ def solution_from(fields: Fields) -> SavedSolution:
     fields.allow(*REQUIRED, *SAID, *OF_TILES)
     _check_schema(fields)
     workload, machine = _problem(fields)
-    if machine.meshed:
+    if form_on(machine).name is not FormName.TILES:
         raise InputError(f"{fields.at('schema')}: of a machine with fanouts it is {SCHEMAS[SpatialCost.kind]}")
     rules = [rule.value for rule in CapacityRule]
     rule = CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value))

@@ -25,7 +25,7 @@ def _capacity_text(level: Level) -> str:
 
 def machine_table(machine: Machine) -> str:
     """Everything about a machine, inner level first."""
-    if machine.meshed:
+    if machine.stores:
         return "machine  " + machine_line(machine) + "\n\n" + stores_table(machine)
     header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
     core = f"\n\ncore  {core_text(machine)}" if machine.core is not None else ""

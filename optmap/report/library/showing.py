@@ -82,9 +82,9 @@ def machine_yaml(machine: Machine) -> str:
         fields["clock"] = f"{machine.clock_hz}Hz"
     if machine.core is not None:
         fields["core"] = core_document(machine.core)
-    if machine.meshed:
+    if machine.outermost is not None:
         plain = leaves_document(Store(), Arithmetic())
-        fields |= {"arithmetic": {}, **_changed(leaves_document(machine.stores[-1], machine.arithmetic), plain)}
+        fields |= {"arithmetic": {}, **_changed(leaves_document(machine.outermost, machine.arithmetic), plain)}
     fields["levels"] = [_level_fields(level) for level in machine.levels]
     return dump_yaml(fields)
 

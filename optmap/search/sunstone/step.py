@@ -65,8 +65,8 @@ class Step:
         self.inwards = self.settings.direction == DIRECTIONS[1]
         self.dims = len(self.fabric.dims)
         self.wide = frozenset(dim for dim, size in enumerate(self.fabric.extents) if size > 1)
-        meshed = self.fabric.memories[0].fanout > 1
-        bounded = range(-1 if meshed else 0, len(self.fabric.memories) - 1)
+        fanned = self.fabric.memories[0].fanout > 1
+        bounded = range(-1 if fanned else 0, len(self.fabric.memories) - 1)
         self.memories = tuple(reversed(bounded)) if self.inwards else tuple(bounded)
         """In the order of the search; -1 is the arithmetic, below the mesh of the innermost memory if it has one."""
         self.patterns = [

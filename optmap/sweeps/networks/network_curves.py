@@ -20,6 +20,7 @@ from optmap.base.shown import Shown
 from optmap.base.values import TimeInput, seconds
 from optmap.files.network import Network
 from optmap.machines.machine import Machine
+from optmap.questions.form import form_on
 from optmap.report.closed_forms.regime_texts import regime_name
 from optmap.search.methods import METHODS
 from optmap.search.papers.bottleneck import MOPT
@@ -107,7 +108,7 @@ def network_curve(
         InfeasibleError: if a layer fits at no capacity.
         LimitError: if a layer has no mapping when its time is over.
     """
-    if machine is not None and machine.meshed:
+    if machine is not None and not form_on(machine).floors_apart:
         raise InputError(f"--curve is over the capacity of one cache; {machine.name} is an accelerator: leave it out")
     if len(capacities) < 2 or any(size.unit != "bytes" for size in capacities):
         raise InputError("--curve needs two capacities or more, in bytes, such as --memory 16KiB:16MiB")

@@ -19,6 +19,7 @@ from optmap.base.values import TimeInput, seconds
 from optmap.count.meshes.count import NEST_EXACT
 from optmap.files.network import Network
 from optmap.machines.machine import Machine
+from optmap.questions.form import form_on
 from optmap.search.methods import METHODS, usual_methods
 from optmap.sweeps.plan import first_grid, points
 from optmap.sweeps.reading import read_sweep, sweep_document
@@ -71,21 +72,20 @@ def solve_network(
         InfeasibleError: if a layer does not fit.
         LimitError: if a layer has no mapping when its time is over.
     """
-    if not machine.meshed:
+    apart = form_on(machine).floors_apart
+    if apart:
         check_addable(layers)
     name = usual_methods(machine, objective)[0] if method is None else str(choose("method", method, METHODS))
     goal = METHODS[name].objective(objective, machine)
-    add: Callable[..., NetworkView | MappedNetwork] = _moved
-    methods: tuple[str, ...] = (BOUND, name)
-    if machine.meshed:
-        add, methods, objective = _mapped, (name,), goal
+    add: Callable[..., NetworkView | MappedNetwork] = _moved if apart else _mapped
+    methods = (BOUND, name) if apart else (name,)
     spec = SweepSpec(
         workloads=layers.layers,
         machines=(machine,),
         methods=methods,
         options=Options(
             time_limit=seconds(time_limit, "time limit (--time-limit)"),
-            objective=objective,
+            objective=objective if apart else goal,
             counting=counting,
             tiles=tiles,
         ),

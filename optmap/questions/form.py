@@ -1,0 +1,97 @@
+"""The form in which mappings are handed in on a machine, and what can be asked of them there.
+
+This is the one place that looks which form a machine has; whoever needs to know asks `form_on` for what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from optmap.machines.machine import Machine
+from optmap.questions.objective import MERITS, OBJECTIVES, Objective
+
+
+class FormName(StrEnum):
+    """The forms."""
+
+    TILES = "tiles"
+    """Nested tiles of caches behind links, whose words are counted boundary by boundary."""
+    NEST = "nest"
+    """Loops of memories that feed meshes of children at a price per access."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A form in which mappings are handed in, and what it makes of a question."""
+
+    name: FormName
+    machines: str
+    """Those that have it, in words."""
+    objectives: Mapping[str, Objective]
+    """What can be minimised, by name."""
+    meshes: bool
+    """Whether there are meshes and prices: what routes and options are declared for."""
+    empties_outputs: bool
+    """Whether outputs start empty whatever a statement says."""
+    floors_apart: bool
+    """Whether floors are answers of their own, per boundary and capacity; else every mapping brings its own along."""
+
+
+FORMS: dict[FormName, Form] = {
+    each.name: each
+    for each in (
+        Form(
+            name=FormName.TILES,
+            machines="machines without fanouts and prices",
+            objectives=OBJECTIVES,
+            meshes=False,
+            empties_outputs=False,
+            floors_apart=True,
+        ),
+        Form(
+            name=FormName.NEST,
+            machines="accelerators, machines with fanouts and prices",
+            objectives=MERITS,
+            meshes=True,
+            empties_outputs=True,
+            floors_apart=False,
+        ),
+    )
+}
+
+
+def form_on(machine: Machine) -> Form:
+    """The form of mappings on a machine: a nest where memories have prices and meshes, else tiles."""
+    return FORMS[FormName.NEST if machine.stores else FormName.TILES]
+
+
+def objectives_on(machine: Machine) -> Mapping[str, Objective]:
+    """The objectives that mean something on a machine, by name."""
+    return form_on(machine).objectives
+
+
+def alike(name: str, machine: Machine) -> tuple[str, ...]:
+    """An objective and those that are the same number on a machine; none if it is not defined on it.
+
+    Of one memory there is nothing to combine: `bottleneck`, `sum` and `traffic` are one number; on accelerators
+    `port-cycles` and `traffic` are.
+
+    Args:
+        name: a key of `objectives_on` the machine.
+        machine: its number of levels decides.
+    """
+    known = objectives_on(machine)
+    asked = known[name]
+    if asked.merit is None and len(machine.levels) > 1:
+        return () if asked.one_memory else (name,)
+    return (name, *(other.name for other in known.values() if other.name != name and _same(other, asked)))
+
+
+def _same(one: Objective, two: Objective) -> bool:
+    """Whether two objectives are the same number where they are of the whole mapping, or there is one level."""
+    if one.merit is not None:
+        return one.merit is two.merit
+    counted = [sorted(term.quantity.name for term in each.terms) for each in (one, two)]
+    return one.stores == two.stores and one.timed == two.timed and counted[0] == counted[1]
