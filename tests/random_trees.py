@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from optmap.base.errors import InputError, TreeError
 from optmap.files.fields import Fields
 from optmap.files.trees import read_tree
 from optmap.machines.machine import Level, Machine
-from optmap.mappings.nodes import Keep, Sequence, leaves
+from optmap.mappings.kept_tensors import kept_tensors
+from optmap.mappings.nodes import Keep, leaves
+from optmap.mappings.nodes import Sequence as Branches
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
@@ -33,12 +36,26 @@ FAMILIES = (
     "S[c,y] = A[d,y+p]*F[c,d,p]; P[c,h] max= S[c,2*h+r]",
     "S[c,y] = A[c,y+p in 1..4]*F[c,p]; O[k,y] = S[c,y]*G[k,c]",
 )
+ROWS = (
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(0.5*S[m,l], l); C[m,n] = P[m,l]*D[l,n]",
+    "S[h,m,l] = A[h,m,k]*B[h,l,k]; P[h,m,l] = softmax(S[h,m,l], l); C[h,m,n] = P[h,m,l]*D[h,l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = rmsnorm(S[m,l], l); T[m,l] = relu(P[m,l]); C[m,n] = T[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l, whole); C[m,n] = P[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = layernorm(S[m,l], l); C[m,n] = P[m,l]*D[l,n]",
+    "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], m); C[m,n] = P[m,l]*D[l,n]",
+    "P[m,l] = rmsnorm(X[m,l], l)*G[l]; C[m,n] = P[m,l]*D[l,n]; E[m,k] = P[m,l]*F[l,k]",
+    "P[m,l] = softmax(X[m,l], l) + Y[m,l]; C[m,n] = P[m,l]*D[l,n]",
+    "P[m,l] = softmax(X[m,l], l); T[m,l] = exp(P[m,l]); C[m,n] = T[m,l]*D[l,n]",
+    "P[m,l] = softmax(X[m,l], l); T[m,l] = P[m,l]/2",
+    "S[m,l] = A[m,k]*B[k,l] if l <= m; P[m,l] = softmax(S[m,l], l) if l <= m; C[m,n] = P[m,l]*D[l,n] if l <= m",
+)
+"""Chains with functions of rows."""
 DIMS = "bcdehklmnpry"
 
 
-def random_workload(rng: random.Random, largest: int = 4) -> Workload:
+def random_workload(rng: random.Random, largest: int = 4, families: Sequence[str] = ()) -> Workload:
     """A chain with small extents; windows read what is written."""
-    text = rng.choice(FAMILIES)
+    text = rng.choice(families or FAMILIES)
     sizes = {d: rng.randint(1, largest) for d in DIMS}
     sizes["r"], sizes["p"] = rng.randint(1, 3), rng.randint(1, 3)
     if "h+r" in text:
@@ -51,7 +68,7 @@ def random_workload(rng: random.Random, largest: int = 4) -> Workload:
     try:
         return parse_workload(text, named, bytes=widths, semantics=semantics, outputs=outputs)
     except InputError:  # a strided window that leaves gaps, or padding alone
-        return random_workload(rng, largest)
+        return random_workload(rng, largest, families)
 
 
 def _letters(text: str) -> set[str]:
@@ -72,18 +89,21 @@ def random_machine(rng: random.Random) -> Machine:
     return Machine(name="roomy", levels=levels)
 
 
-def random_tree(rng: random.Random, *, largest: int = 4, shared: bool = False) -> MappingTree:
+def random_tree(
+    rng: random.Random, *, largest: int = 4, shared: bool = False, families: Sequence[str] = ()
+) -> MappingTree:
     """A tree that is valid by itself, some with pinned parts and boxes.
 
     Args:
         rng: whose numbers are used.
         largest: extent of most dims.
         shared: whether all loops are over dims of every statement below and there are no boxes.
+        families: chains of which one is taken; `FAMILIES` if there are none.
     """
     while True:
-        workload, machine = random_workload(rng, largest), random_machine(rng)
+        workload, machine = random_workload(rng, largest, families), random_machine(rng)
         nodes = _skeleton(rng, workload, [s.name for s in workload.statements], boxes=not shared, shared=shared)
-        stored = workload.stored_as
+        stored = kept_tensors(workload).stored_as
         for tensor in dict.fromkeys(stored.values()):
             levels = [level.name for level in machine.levels]
             mine = [level for level in reversed(levels) if level == levels[0] or rng.random() < 0.5]
@@ -126,8 +146,8 @@ def _skeleton(rng: random.Random, workload: Workload, names: list[str], *, boxes
 def _touches(workload: Workload, nodes: list[dict], tensor: str) -> bool:
     last = nodes[-1]
     if "compute" in last:
-        stored = workload.stored_as
-        return any(stored[access.name] == tensor for access in workload.statement(last["compute"]).accesses)
+        kept = kept_tensors(workload)
+        return any(kept.stored_as[access.name] == tensor for access in kept.touched[last["compute"]])
     return any(_touches(workload, branch, tensor) for branch in last["sequence"])
 
 
@@ -162,7 +182,7 @@ def there_for_some(rng: random.Random, tree: MappingTree) -> tuple[MappingTree, 
     """
     *above, last = tree.nodes
     keep = above[-1] if above else None
-    if not isinstance(keep, Keep) or not isinstance(last, Sequence):
+    if not isinstance(keep, Keep) or not isinstance(last, Branches):
         return None
     first = rng.randrange(len(last.branches))
     beyond = rng.randint(first + 1, len(last.branches))
@@ -172,11 +192,11 @@ def there_for_some(rng: random.Random, tree: MappingTree) -> tuple[MappingTree, 
     )
     if not others or set(only) & set(others):
         return None
-    moved = (keep, *mine[0]) if len(mine) == 1 else (keep, Sequence(branches=mine))
+    moved = (keep, *mine[0]) if len(mine) == 1 else (keep, Branches(branches=mine))
     try:
         return (
             replace(tree, nodes=(*above[:-1], replace(keep, only=only), last)),
-            replace(tree, nodes=(*above[:-1], Sequence(branches=(*before, moved, *after)))),
+            replace(tree, nodes=(*above[:-1], Branches(branches=(*before, moved, *after)))),
         )
     except TreeError:
         return None
@@ -185,8 +205,8 @@ def there_for_some(rng: random.Random, tree: MappingTree) -> tuple[MappingTree, 
 def kept_for_some(rng: random.Random, tree: MappingTree) -> MappingTree:
     """A tree with Keeps for some statements only, at any place inside each other, in place of some that it has."""
     workload, machine = tree.workload, tree.machine
-    stored, inner = workload.stored_as, machine.levels[0].name
-    made = {stored[statement.name] for statement in workload.statements}
+    known, inner = kept_tensors(workload), machine.levels[0].name
+    stored, made = known.stored_as, set().union(*known.made.values())
     while True:
         nodes = [node.document() for node in tree.nodes]
         for each in _lists(nodes):
@@ -200,7 +220,7 @@ def kept_for_some(rng: random.Random, tree: MappingTree) -> MappingTree:
                 if rng.random() < 0.8
                 else rng.sample(names, min(len(names), 2))
             )
-            tensor = stored[rng.choice(workload.statement(rng.choice(only)).accesses).name]
+            tensor = stored[rng.choice(known.touched[rng.choice(only)]).name]
             level = rng.choice([machine.memory, *(each.name for each in machine.levels)])
             if rng.random() < 0.3:
                 tensor, level = rng.choice(
@@ -229,7 +249,8 @@ def _keep_inmost(workload: Workload, nodes: list[dict], level: str, kept: dict[s
         level: the innermost.
         kept: by the name under which a tensor is stored, the statements for which each Keep of the level is there.
     """
-    stored = workload.stored_as
+    known = kept_tensors(workload)
+    stored = known.stored_as
     every = {statement.name for statement in workload.statements}
     for node in nodes:
         if node.get("keep") == level and "of" not in node:
@@ -239,6 +260,6 @@ def _keep_inmost(workload: Workload, nodes: list[dict], level: str, kept: dict[s
         _keep_inmost(workload, branch, level, kept)
     if "compute" in nodes[-1]:
         name = nodes[-1]["compute"]
-        for tensor in dict.fromkeys(stored[access.name] for access in workload.statement(name).accesses):
+        for tensor in dict.fromkeys(stored[access.name] for access in known.touched[name]):
             if not any(name in some for some in kept.get(tensor, [])):
                 nodes.insert(-1, {"keep": level, "tensors": [tensor]})

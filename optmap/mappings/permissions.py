@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
+from optmap.mappings.kept_tensors import kept_tensors
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -45,12 +46,13 @@ def refused_levels(workload: Workload, statement: Statement, machine: Machine) -
 
 def _rules(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, KeepRule]]]:
     """Per tensor what every bounded level, inner first, says of it."""
-    stored = workload.stored_as
+    kept = kept_tensors(workload)
+    free = [(level.name, KeepRule.FREE) for level in machine.levels]
+    every = {kept.stored_as[access.name]: free for access in kept.touched[statement.name]}
     if not machine.stores:
-        free = [(level.name, KeepRule.FREE) for level in machine.levels]
-        return {stored[access.name]: free for access in statement.accesses}
+        return every
     memories = fabric_of(workload.alone(statement.name), machine).memories[:-1]
-    return {
-        stored[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]
+    return every | {  # any level may keep statistics of rows
+        kept.stored_as[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]
         for number, access in enumerate(statement.accesses)
     }

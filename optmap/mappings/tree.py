@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from optmap.machines.machine import Machine
+from optmap.mappings.kept_tensors import KeptTensors, kept_tensors
 from optmap.mappings.nodes import Node, PathLeaf, leaves
 from optmap.mappings.validity import check_tree
 from optmap.workloads.workload import Workload
@@ -29,6 +30,11 @@ class MappingTree:
 
     def __post_init__(self) -> None:
         check_tree(self.workload, self.machine, self.nodes)
+
+    @property
+    def kept(self) -> KeptTensors:
+        """What its Keeps may name."""
+        return kept_tensors(self.workload)
 
     @property
     def leaves(self) -> tuple[PathLeaf, ...]:

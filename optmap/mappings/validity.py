@@ -11,6 +11,7 @@ from math import prod
 
 from optmap.base.errors import TreeError
 from optmap.machines.machine import LevelKind, Machine
+from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.nodes import Address, Box, Compute, Keep, Loop, Node, PathLeaf, Sequence, Split, leaves
 from optmap.mappings.permissions import refused_levels, required_levels
 from optmap.workloads.statement import Statement
@@ -44,9 +45,11 @@ def check_tree(workload: Workload, machine: Machine, nodes: tuple[Node, ...]) ->
     for address, node in by_address.items():
         statements = [workload.statement(leaf.statement) for leaf in below[address]]
         _check_node(node, statements, workload, machine)
+    named = {name for node in by_address.values() if isinstance(node, Keep) for name in node.tensors}
+    unnamed = {each.name for each in kept_tensors(workload).statistics} - named
     for leaf in found:
         _check_splits(leaf, machine)
-        _check_keeps(leaf, workload, machine)
+        _check_keeps(leaf, workload, machine, unnamed)
     _check_done(workload, found)
 
 
@@ -146,10 +149,12 @@ def _check_ranges(ranges: dict[str, range], what: str, dims: set[str], workload:
 
 
 def _check_tensor(tensor: str, node: Keep, statements: list[Statement], workload: Workload) -> None:
-    stored = workload.stored_as
+    kept = kept_tensors(workload)
+    stored = kept.stored_as
     if tensor not in stored:
         raise _malformed(f"keep {tensor} at {node.level}, which is no tensor; they are {', '.join(stored)}")
-    having = [each.name for each in statements if stored[tensor] in {stored[access.name] for access in each.accesses}]
+    touched = {each.name: {stored[access.name] for access in kept.touched[each.name]} for each in statements}
+    having = [name for name, some in touched.items() if stored[tensor] in some]
     if not having:
         raise _malformed(f"keep {tensor} at {node.level}, which no statement below has")
     if node.only and set(node.only).isdisjoint(having):
@@ -186,13 +191,23 @@ def _check_splits(leaf: PathLeaf, machine: Machine) -> None:
         raise _malformed(f"loops over axes of {', '.join(names)}: those of outer levels come first")
 
 
-def _check_keeps(leaf: PathLeaf, workload: Workload, machine: Machine) -> None:
-    """Refuse a path whose Keeps of a tensor do not go inwards, and an access that is not kept where it must be."""
+def _check_keeps(leaf: PathLeaf, workload: Workload, machine: Machine, unnamed: set[str]) -> None:
+    """Refuse a path whose Keeps of a tensor do not go inwards, and an access that is not kept where it must be.
+
+    Args:
+        leaf: at the end of the path.
+        workload: what is computed.
+        machine: on what.
+        unnamed: statistics of rows that no Keep of the tree names: such a tree means something, and is not counted.
+    """
     order = [level.name for level in machine.levels] + [machine.memory]
-    stored = workload.stored_as
+    kept = kept_tensors(workload)
+    stored = kept.stored_as
     statement = workload.statement(leaf.statement)
     required, refused = required_levels(workload, statement, machine), refused_levels(workload, statement, machine)
-    for tensor in dict.fromkeys(stored[access.name] for access in statement.accesses):
+    for tensor in dict.fromkeys(stored[access.name] for access in kept.touched[statement.name]):
+        if tensor in unnamed:
+            continue
         mine = [keep for _, keep in leaf.keeps if tensor in {stored[name] for name in keep.tensors}]
         for outer, inner in pairwise(mine):
             if order.index(inner.level) > order.index(outer.level):

@@ -356,8 +356,12 @@ def in_turn(text: str, *around: dict, **options: object) -> Code:
         (PAIR, {"bytes": 2}, "elements of 16 bits"),
         ("S[m,l] = A[m,k]*B[k,l]; P[m] max= S[m,l]", {}, "is written for no max"),
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = scale(S[m,l])", {}, "does not say by how much"),
-        ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)", {}, "a condition or a function of rows"),
-        ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {}, "a condition or a function of rows"),
+        (
+            "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)",
+            {},
+            "a function of rows; such statements are not written",
+        ),
+        ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {}, "has a condition"),
         ("S[m,l] = A[m,m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {}, r"A\[m,m,k\] in S.*a dim of its own"),
     ],
 )

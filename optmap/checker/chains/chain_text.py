@@ -7,8 +7,9 @@
     comparison = subscript (" <= " | " < " | " >= " | " > " | " == ") subscript
 
 What is read of a statement is all that data movement depends on: its accesses, whether it adds up their plain product,
-whether conditions leave points out, and whether a function of whole rows stands in it. Names of functions are not
-looked at, other than those of rows.
+whether conditions leave points out, which function of rows stands in it and of what, and whether it only multiplies
+that, or all that it reads, by something. Names of functions are not looked at, other than those of rows and those of
+which a positive factor can be taken out.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ SIGN = re.compile(r" (=|\+=|max=|min=) ")
 RELATION = re.compile(r" (<=|<|>=|>|==) ")
 TOKEN = re.compile(r"[^\W\d]\w*\[[^\]]*\]|[^\W\d]\w*\(|[^\W\d]\w*|\d+(?:\.\d+)?|, | [-+*/] |[()]")
 ROWS = ("softmax(", "rmsnorm(", "layernorm(")
+SCALED = ("relu(", "abs(", "scale(")
+"""Functions of which a positive factor can be taken out."""
+FREE, FACTOR, OTHER = 0, 1, 2
+"""How a part is in an expression: not at all, as a factor, or otherwise."""
+Parts = tuple[int, int]
+"""How the function of rows, and how all that is read, is in an expression."""
 DEEPEST = 50
 """Brackets inside each other that are read."""
 
@@ -43,8 +50,16 @@ class Said:
     conditions: tuple[str, ...]
     whole: str
     """Dim of a row function that needs whole rows; empty if there is none."""
-    rows: bool
-    """Whether there is a row function at all."""
+    rows: str
+    """The row function, with its bracket; empty if there is none."""
+    along: str
+    """Its dim."""
+    of: tuple[int, int]
+    """Which of the inputs it is of: the first one, and the one beyond the last."""
+    scales_rows: bool
+    """Whether its value is a factor of that of the statement."""
+    lets_through: bool
+    """Whether a positive factor of the one input is one of the value of the statement."""
 
     @property
     def name(self) -> str:
@@ -72,14 +87,26 @@ def read_chain_statement(text: str) -> Said:
     tokens = TOKEN.findall(right)
     need("".join(tokens) == right and bool(tokens), f"{right!r} is no expression")
     reader = _ExpressionReader(tokens)
-    reader.expression(0)
+    row, one = reader.expression(0)
     need(reader.at == len(tokens), f"{right!r} is no expression")
     need(bool(reader.read), f"{text!r} reads no tensor")
     plain = sign in ("=", "+=") and not conditions and right == " * ".join(reader.read)
     accesses = tuple((name, tuple(axes)) for name, axes in map(read_access, (left, *reader.read)))
-    rows = any(token in ROWS for token in tokens)
     factors = all(token == " * " if n % 2 else token[-1] in "]0123456789." for n, token in enumerate(tokens))
-    return Said(text, sign, accesses, plain, sign in ("=", "+=") and factors, conditions, reader.whole, rows)
+    return Said(
+        text=text,
+        sign=sign,
+        accesses=accesses,
+        plain=plain,
+        multiplies=sign in ("=", "+=") and factors,
+        conditions=conditions,
+        whole=reader.whole,
+        rows=reader.rows,
+        along=reader.along,
+        of=reader.of,
+        scales_rows=row == FACTOR,
+        lets_through=one == FACTOR,
+    )
 
 
 class _ExpressionReader:
@@ -88,7 +115,7 @@ class _ExpressionReader:
     def __init__(self, tokens: list[str]) -> None:
         self.tokens, self.at = tokens, 0
         self.read: list[str] = []
-        self.whole = ""
+        self.whole, self.rows, self.along, self.of = "", "", "", (0, 0)
 
     def next(self) -> str:
         """The next token, which is passed."""
@@ -102,37 +129,54 @@ class _ExpressionReader:
         self.at += found
         return found
 
-    def expression(self, depth: int) -> None:
-        """Operands with operators between them."""
+    def expression(self, depth: int) -> Parts:
+        """Operands with operators between them; how parts are in it."""
         need(depth < DEEPEST, "an expression is nested too deeply")
-        self.factor(depth)
+        found, sums = self.factor(depth), False
         while self.follows(" + ", " - ", " * ", " / "):
-            self.factor(depth)
+            operator = self.tokens[self.at - 1]
+            sums = sums or operator in (" + ", " - ")
+            found = _beside(found, self.factor(depth), divided=operator == " / ")
+        return _beside(found, found, divided=False) if sums else found
 
-    def factor(self, depth: int) -> None:
-        """A number, an access, brackets or a function."""
+    def factor(self, depth: int) -> Parts:
+        """A number, an access, brackets or a function; how parts are in it."""
         token = self.next()
         if token.endswith("]"):
             self.read.append(token)
-        elif token == "(":
-            self.expression(depth + 1)
+            return FREE, FACTOR
+        if token == "(":
+            found = self.expression(depth + 1)
             need(self.next() == ")", "a bracket is not closed")
-        elif token.endswith("("):
-            self.arguments(token in ROWS, depth)
-        else:
-            need(token[0] in "0123456789", f"{token!r} is no operand")
+            return found
+        if token.endswith("("):
+            return self.arguments(token, depth)
+        need(token[0] in "0123456789", f"{token!r} is no operand")
+        return FREE, FREE
 
-    def arguments(self, rows: bool, depth: int) -> None:
-        """What a function is of, up to its closing bracket."""
-        self.expression(depth + 1)
+    def arguments(self, function: str, depth: int) -> Parts:
+        """What a function is of, up to its closing bracket; how parts are in it."""
+        rows, before = function in ROWS, len(self.read)
+        found = self.expression(depth + 1)
+        if function not in SCALED:
+            found = _beside(found, found, divided=False)
         while not rows and self.follows(", "):
-            self.expression(depth + 1)
+            found = _beside(found, self.expression(depth + 1), divided=True)
         if rows:
             need(self.next() == ", ", "a function of rows needs their dim")
             dim = self.next()
             need(dim.isidentifier(), f"{dim!r} is no dim")
+            need(not self.rows, "two functions of rows in one statement")
+            self.rows, self.along, self.of = function, dim, (before, len(self.read))
             if self.follows(", "):
                 need(self.next() == "whole", "rows are online or whole")
-                need(not self.whole, "two functions of whole rows in one statement")
                 self.whole = dim
+            found = FACTOR, found[1]
         need(self.next() == ")", "a function is not closed")
+        return found
+
+
+def _beside(one: Parts, other: Parts, *, divided: bool) -> Parts:
+    """How parts are in a product of two expressions, or in a quotient: as a factor, if one of them alone has it so."""
+    first, second = (OTHER if b and (a or divided) else max(a, b) for a, b in zip(one, other, strict=True))
+    return first, second

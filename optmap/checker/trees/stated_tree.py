@@ -10,6 +10,7 @@ from typing import Any
 from ..chains.chain import StatedChain
 from ..core.shapes import Shape, count, many, name, positive, records, row, table
 from ..core.tools import RefusedError, need
+from .stated_rows import stated_rows
 
 Address = tuple[int, ...]
 """Of a node: its number in the outermost list; behind a sequence the number of the branch and that in its list."""
@@ -106,7 +107,13 @@ class StatedTree:
 
     def __init__(self, chain: StatedChain, levels: list[str], copies: Iterable[str], nodes: Any) -> None:
         self.chain, self.levels, self.copies = chain, levels, set(copies)
+        self.rows = stated_rows(chain)
+        self.held = chain.held | {rows.name: rows.name for rows in self.rows}
+        self.inner = {t for t in chain.names if t not in chain.outputs} | {rows.name for rows in self.rows}
         self.touched = [{chain.held[access["tensor"]] for access in accesses} for accesses in chain.accesses]
+        for rows in self.rows:
+            for number in (rows.made, *rows.readers):
+                self.touched[number].add(rows.name)
         self.leaves: list[StatedLeaf] = []
         self._read(nodes, (), Above(sizes=tuple(chain.extents.items())))
         found = [leaf.statement for leaf in self.leaves]
@@ -130,7 +137,7 @@ class StatedTree:
         """Tensors of which a Keep holds anything: the outermost level holds inputs and outputs anyway."""
         if keep.level != self.memory:
             return keep.named
-        return frozenset(t for t in keep.named if t in self.chain.names and t not in self.chain.outputs)
+        return keep.named & self.inner
 
     def is_below(self, leaf: StatedLeaf, keep: StatedKeep) -> bool:
         """Whether a leaf is below a Keep."""
@@ -184,7 +191,7 @@ class StatedTree:
         need(len(set(tensors)) == len(tensors), f"malformed: a keep at {level} names a tensor twice")
         touched = set[str]().union(*(self.touched[n] for n in below))
         for tensor in tensors:
-            fine = tensor in self.chain.held and self.chain.held[tensor] in touched
+            fine = tensor in self.held and self.held[tensor] in touched
             need(fine, f"malformed: a keep of {tensor} at {level}, which no statement below has")
         for dim, (first, beyond) in of.items():
             fine = any(dim in self.chain.dims[n] for n in below) and first < beyond <= self.chain.extents[dim]
@@ -194,13 +201,13 @@ class StatedTree:
         for statement in only - {self.chain.names[n] for n in below}:
             raise RefusedError(f"malformed: a keep at {level} for {statement} only, which is no statement below")
         for tensor in tensors if only else ():
-            fine = any(self.chain.held[tensor] in self.touched[self.chain.names.index(n)] for n in only)
+            fine = any(self.held[tensor] in self.touched[self.chain.names.index(n)] for n in only)
             need(fine, f"malformed: a keep of {tensor} at {level} for statements only that do not touch it")
         if any(self.chain.names[n] not in only for n in below) and only:  # it is emptied in every iteration
             above = replace(above, ended=len(above.loops))
         names = [self.chain.names[n] for n in below]
         above = replace(above, keeps=tuple(o for o in above.keeps if any(map(o.there, names))))
-        return StatedKeep(address, level, frozenset(self.chain.held[t] for t in tensors), pin, above, only)
+        return StatedKeep(address, level, frozenset(self.held[t] for t in tensors), pin, above, only)
 
     def _check_only(self, keep: StatedKeep, inside: Any, below: list[int]) -> None:
         """A Keep that is not there for all below is there for whole branches, one after the other, of one sequence."""

@@ -13,6 +13,12 @@ ranges of its dims, whichever of them touches it; along the run such boxes are e
 complete: loops above it and the writer are over dims of the tensor, and the writer's branch has ended. Nothing of an
 intermediate is alive beyond its iteration but what an outer Keep holds.
 
+**Rows.** A function of rows has a statistic (`stated_rows`), which is an intermediate that loops over other dims may
+go around: its words are updated and read again in several of their iterations, all words of the box by the writer and
+by every reader in each. Where no Keep further out has it, each of its words must come into the Keep once, or it is not
+counted. Everything else below is true of it as it is: a Keep below which it is updated changes all of it whenever it
+comes, and what is needed later is stored.
+
 **Pins.** A Keep that holds only operations with dims of a tensor in some range holds the part of its box in a fixed box
 P of the tensor. A Keep of the same level further in holds its own box without what is held there, which is without P
 as its box is inside the other. So every Keep has a fixed *region* of the tensor and holds what of its box is in it; the
@@ -94,7 +100,8 @@ class _Counts:
     def __init__(self, tree: StatedTree) -> None:
         self.tree, self.chain = tree, tree.chain
         self.windows = window_axes(self.chain)
-        self.subscripts = stored_dims(self.chain, self.windows)
+        self.subscripts = stored_dims(self.chain, self.windows) | {rows.name: rows.dims for rows in tree.rows}
+        self.weights = self.chain.weights | {rows.name: rows.weight for rows in tree.rows}
         self.touchers = {
             t: [leaf for leaf in tree.leaves if t in tree.touched[leaf.statement]] for t in self.subscripts
         }
@@ -102,6 +109,7 @@ class _Counts:
             t: [leaf for leaf in leaves if self.chain.held[self.chain.names[leaf.statement]] == t]
             for t, leaves in self.touchers.items()
         }
+        self.writers |= {rows.name: [leaf for leaf in tree.leaves if leaf.statement == rows.made] for rows in tree.rows}
         self._check_order()
         self._check_loops()
 
@@ -110,7 +118,7 @@ class _Counts:
         loads, stores = Counter[Pair](), Counter[Pair]()
         for keep in self.tree.keeps:
             for tensor in self.tree.holds(keep):
-                weight = self.chain.weights[tensor]
+                weight = self.weights[tensor]
                 if tensor in self.windows:
                     outside = [o.level for o in keep.above.keeps if tensor in self.tree.holds(o)]
                     pair = (keep.level, (outside or [self.tree.memory])[-1], tensor)
@@ -141,6 +149,11 @@ class _Counts:
                 for loop in set(writer.above.loops) & set(reader.above.loops):
                     inner = loop.dim in self.chain.dims[writer.statement] and loop.dim not in dims_of(access)
                     need(not inner, f"{why}: the loop over {loop.dim} above both leaves {made} unfinished")
+        for rows in self.tree.rows:
+            for number in rows.readers if rows.waits else ():
+                shared = set(leaves[rows.made].above.loops) & set(leaves[number].above.loops)
+                inner = any(loop.dim in self.chain.dims[rows.made] and loop.dim not in rows.dims for loop in shared)
+                need(not inner, f"incomplete: {self.chain.names[number]} reads a row before it is complete")
 
     def _check_loops(self) -> None:
         for leaf in self.tree.leaves:
@@ -175,7 +188,7 @@ class _Counts:
                 found.append((outer.level, both(left, there)))
                 left = without(left, there)
         else:
-            if tensor in self.chain.outputs or tensor not in self.chain.names:
+            if tensor not in self.tree.inner:
                 return [*found, (self.tree.memory, left)]
             self._check_home(keep, tensor, left)
         return found
@@ -186,14 +199,16 @@ class _Counts:
         home = all(self.tree.is_below(leaf, keep) for leaf in touching)
         made = self.tree.is_below(self.writers[tensor][0], keep)
         stays = home and self._entries(keep, tensor, region) == size(region)
-        need(stays or not made or not size(region), f"lost: {tensor} leaves {keep.level} and has no outer home")
+        lost = tensor in self.chain.names or not home
+        why = f"{'lost' if lost else 'not counted'}: {tensor} leaves {keep.level} and has no outer home"
+        need(stays or not made or not size(region), why)
 
     def _entries(self, keep: StatedKeep, tensor: str, region: Region) -> int:
         dims, extents = self.subscripts[tensor], self.chain.extents
         return sum(factor * entries(keep, dims, box, extents) for box, factor in region.items())
 
     def _loads(self, keep: StatedKeep, tensor: str, region: Region) -> int:
-        made = tensor in self.chain.names and self.chain.starts_empty(tensor)
+        made = tensor in self.tree.inner or (tensor in self.chain.names and self.chain.starts_empty(tensor))
         first = size(region) if made and self.tree.is_below(self.writers[tensor][0], keep) else 0
         return self._entries(keep, tensor, region) - first
 
@@ -227,7 +242,7 @@ class _Counts:
                     part: Region = {window_box(self.windows[tensor], now): 1}
                 else:
                     part = both({tuple(now[d] for d in self.subscripts[tensor]): 1}, region)
-                words += self.chain.weights[tensor] * size(part)
+                words += self.weights[tensor] * size(part)
             most = max(most, words)
         return most
 
@@ -254,13 +269,12 @@ def stored_dims(chain: StatedChain, windows: Container[str] = ()) -> dict[str, l
     """The dims of the subscripts of every tensor but those with windows, by the name under which it is stored.
 
     Raises:
-        RefusedError: for a statement with conditions or a function of rows, and where subscripts are no dims alone or
-            differ between accesses.
+        RefusedError: for a statement with conditions, and where subscripts are no dims alone or differ between
+            accesses.
     """
     found: dict[str, list[str]] = {}
     for number, said in enumerate(chain.said):
         need(not said.conditions, f"not counted: {said.name} has conditions")
-        need(not said.rows, f"not counted: {said.name} is made by a function of rows")
         for access in chain.accesses[number]:
             tensor, dims = access["tensor"], dims_of(access)
             if tensor in windows:

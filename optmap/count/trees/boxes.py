@@ -80,19 +80,21 @@ def _dims_of(tree: MappingTree, slid: Container[str]) -> dict[str, tuple[str, ..
     """The dims that subscript each stored tensor but those that slide, if these are all that there is to say of it.
 
     Raises:
-        UnboxedError: for windows, diagonals, offsets, conditions, padding, functions of rows, and tensors that are
-            read in two ways.
+        UnboxedError: for windows, diagonals, offsets, conditions, padding, statistics of rows that no Keep names, and
+            tensors that are read in two ways.
     """
+    if refused := tree.kept.uncounted(tree.leaves):
+        raise UnboxedError(refused)
     found: dict[str, tuple[str, ...]] = {}
     for statement in tree.workload.statements:
-        if statement.row is not None or statement.domain:
-            raise UnboxedError(f"{statement} has a condition or a function of rows")
-        for access in statement.accesses:
+        if statement.domain:
+            raise UnboxedError(f"{statement} has a condition")
+        for access in tree.kept.touched[statement.name]:
             if access.name in slid:
                 continue
             dims = tuple(str(axis) for axis in access.axes)
             plain = len(set(dims)) == len(dims) and set(dims) == access.dims
-            if not plain or found.setdefault(tree.workload.stored_as[access.name], dims) != dims:
+            if not plain or found.setdefault(tree.kept.stored_as[access.name], dims) != dims:
                 raise UnboxedError(
                     f"{access} in {statement}: every subscript needs a dim of its own, the same ones wherever "
                     f"{access.name} is read or written"
@@ -123,8 +125,8 @@ class _Path:
     keeps: tuple[Placed, ...]
     touches: frozenset[str]
     """The stored tensors."""
-    makes: str
-    """The one that it writes."""
+    makes: frozenset[str]
+    """Those that it updates."""
 
     def loops(self, node: Address) -> tuple[Loop, ...]:
         """The loops above a node."""
@@ -144,15 +146,16 @@ class _Boxes:
     def __init__(self, tree: MappingTree) -> None:
         self.tree = tree
         workload = tree.workload
-        self.stored, self.roles, self.extents = workload.stored_as, workload.roles, workload.extents
+        self.kept, self.roles, self.extents = tree.kept, tree.kept.roles, workload.extents
+        self.rows = {each.name: each for each in self.kept.statistics}
         self.windows = _windows_of(tree)
         self.dims = _dims_of(tree, self.windows)
         self.paths = tuple(
             _Path(
                 leaf=leaf,
                 keeps=placed(tree, leaf),
-                touches=frozenset(self.stored[access.name] for access in workload.statement(leaf.statement).accesses),
-                makes=self.stored[leaf.statement],
+                touches=frozenset(self.kept.stored_as[each.name] for each in self.kept.touched[leaf.statement]),
+                makes=self.kept.made[leaf.statement],
             )
             for leaf in tree.leaves
         )
@@ -203,7 +206,8 @@ class _Boxes:
         """Refuse a statement that reads a tensor before all is made of it that it reads."""
         workload = self.tree.workload
         made = {path.leaf.statement: path for path in before}
-        for access in workload.statement(reader.leaf.statement).inputs:
+        made |= {each.name: made[each.made_by] for each in self.rows.values() if each.waits and each.made_by in made}
+        for access in self.kept.touched[reader.leaf.statement][1:]:
             if access.name in made:
                 shared = [
                     address
@@ -230,7 +234,7 @@ class _Boxes:
                 self._move(tensor, cell, loads, stores)
         for tensor, access in self.windows.items():
             self._slide(tensor, access, loads, stores)
-        weights = {access.name: self.tree.workload.weight(access) for access in self.tree.workload.accesses}
+        weights = self.kept.weights
         moved = tuple(
             Moved(
                 between=pair[:2],
@@ -271,23 +275,27 @@ class _Boxes:
         if intermediate and len({keeps[0].address for _, keeps in holding}) > 1:
             raise UnboxedError(f"{tensor} leaves one home and is needed in another")
         empty = intermediate or self.tree.workload.semantics is Semantics.ASSIGN
-        made = {path.makes for path in paths}
+        made = frozenset[str]().union(*(path.makes for path in paths))
         seen = set[Address]()
         for path, keeps in holding:
             outer = None if intermediate else self.tree.machine.memory
             for keep in keeps:
                 source, outer = outer, keep.level
-                if keep.address in seen or source is None:
+                if keep.address in seen or (source is None and tensor not in self.rows):
                     continue
                 seen.add(keep.address)
                 below = [each for each in paths if keep in each.keeps]
                 entered = self._entered(path, keep, tensor, cell)
+                if source is None:
+                    if entered != size(cell.values()):
+                        raise UnboxedError(f"{tensor} has no home and is needed again after other parts of it")
+                    continue
                 pair = (keep.level, source, tensor)
                 first = tensor in made and empty and below[0] is paths[0]
                 loads[pair] += entered - (first and size(cell.values()))
-                if any(each.makes == tensor for each in below):
+                if any(tensor in each.makes for each in below):
                     last = intermediate and below[-1] is paths[-1]
-                    stores[pair] += 0 if last else entered
+                    stores[pair] += entered - (last and size(cell.values()))
 
     def _slide(self, tensor: str, access: TensorAccess, loads: Counter[Pair], stores: Counter[Pair]) -> None:
         """Add up what moves of an input with windows."""

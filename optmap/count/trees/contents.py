@@ -23,22 +23,23 @@ class Contents:
     def __init__(self, tree: MappingTree, run: Sequence[Visit], budget: Budget) -> None:
         self.run = run
         self.budget = budget
-        self.operations = operations_of(tree.workload)
-        workload = tree.workload
-        self.stored = workload.stored_as
-        self.roles = workload.roles
+        self.operations = operations_of(tree)
+        self.roles = tree.kept.roles
         """By the name under which a tensor is stored, what it is."""
         self.outermost = tree.machine.memory
         self.paths = {leaf.address: placed(tree, leaf) for leaf in tree.leaves}
         self.written = {
-            (visit.leaf.statement, self.operations[visit.leaf.statement].output.subscripts(point))
+            (touch.access.name, touch.subscripts(point))
             for visit in run
             for work in visit.done.values()
             for point in work
+            for touch in self.operations[visit.leaf.statement].updates
         }
         """Elements that statements make, by the names of the tensors themselves: where a function is done in place and
         a mask leaves out some of its elements, the word of what it is of is none of them."""
-        self.made = {self.stored[statement.name] for statement in workload.statements}
+        self.made = frozenset[str]().union(*tree.kept.made.values())
+        self.begun = {*self.operations, *(each.name for each in tree.kept.statistics)}
+        """What has no elements but those written."""
         self.last = {
             element: number
             for number, visit in enumerate(run)
@@ -62,18 +63,23 @@ class Contents:
 
     def touched(self, leaf: PathLeaf, point: Operation) -> set[Element]:
         """The elements that an operation touches, see `read`."""
-        output = self.operations[leaf.statement].output
-        self.budget.spend(1)
-        return {output.element(point), *self.read(leaf, point)}
+        return {*self.updated(leaf, point), *self.read(leaf, point)}
+
+    def updated(self, leaf: PathLeaf, point: Operation) -> list[Element]:
+        """The elements that an operation updates, its output first."""
+        updates = self.operations[leaf.statement].updates
+        self.budget.spend(len(updates))
+        return [touch.element(point) for touch in updates]
 
     def read(self, leaf: PathLeaf, point: Operation) -> set[Element]:
         """The elements that an operation reads; what a mask leaves unwritten is no element."""
-        inputs = self.operations[leaf.statement].inputs
-        self.budget.spend(len(inputs))
+        operations = self.operations[leaf.statement]
+        reads = (*operations.inputs, *operations.rows)
+        self.budget.spend(len(reads))
         return {
             touch.element(point)
-            for touch in inputs
-            if touch.access.name not in self.operations or (touch.access.name, touch.subscripts(point)) in self.written
+            for touch in reads
+            if touch.access.name not in self.begun or (touch.access.name, touch.subscripts(point)) in self.written
         }
 
     def entering(self, keep: Placed, visit: int) -> Instances:

@@ -17,6 +17,7 @@ from optmap.count.trees.touches import Operation, Operations, element_text, oper
 from optmap.mappings.nodes import Address, Box, Compute, Loop, Node, PathLeaf, Split, is_above
 from optmap.mappings.nodes import Sequence as Branches
 from optmap.mappings.tree import MappingTree
+from optmap.workloads.row_statistics import RowStatistic
 
 Places = tuple[tuple[Address, int], ...]
 """Per loop, outermost first, which iteration or child it is."""
@@ -75,7 +76,7 @@ class _Order:
     def __init__(self, tree: MappingTree, budget: Budget) -> None:
         self.tree = tree
         self.budget = budget
-        self.operations = operations_of(tree.workload)
+        self.operations = operations_of(tree)
         self.whole = {d: range(n) for d, n in tree.workload.sizes}
         self.leaves = {leaf.address: leaf for leaf in tree.leaves}
         self.slicing = {leaf.address: _slicing(leaf, tree, self.operations) for leaf in tree.leaves}
@@ -85,6 +86,15 @@ class _Order:
             for name, each in self.operations.items()
         }
         """Per statement and element of its output: the operations that are not done yet."""
+        self.rows = {each.name: each for each in tree.kept.statistics if each.waits}
+        """Statistics of rows that have to be complete before they are read."""
+        self.open_rows = {
+            touch.access.name: Counter(touch.subscripts(point) for point in each.among(self.whole, budget))
+            for each in self.operations.values()
+            for touch in each.updates[1:]
+            if touch.access.name in self.rows
+        }
+        """Per statistic and row: the operations that are not done yet."""
 
     def run(self) -> Iterator[Visit]:
         yield from self._nodes(self.tree.nodes, (0,), [_Child(places=(), ranges=self.whole)], ())
@@ -181,7 +191,13 @@ class _Order:
             for touch in each.inputs:
                 if self.missing.get(touch.access.name, Counter()).get(touch.subscripts(point)):
                     self._refuse(leaf, (touch.access.name, touch.subscripts(point)))
+            for touch in each.rows:
+                if self.open_rows.get(touch.access.name, Counter()).get(touch.subscripts(point)):
+                    self._refuse_row(leaf, self.rows[touch.access.name])
             self.missing[leaf.statement][each.output.subscripts(point)] -= 1
+            for touch in each.updates[1:]:
+                if touch.access.name in self.rows:
+                    self.open_rows[touch.access.name][touch.subscripts(point)] -= 1
         if done:
             yield Visit(leaf=leaf, times=times, done=done)
 
@@ -211,6 +227,18 @@ class _Order:
             else f"what is done of {name} until then is not all of it; look at the loops and boxes above both"
         )
         raise TreeError("incomplete", f"{before}{why}")
+
+    def _refuse_row(self, reader: PathLeaf, statistic: RowStatistic) -> None:
+        """Say why a row is not complete when something of it is read.
+
+        Raises:
+            TreeError: always.
+        """
+        raise TreeError(
+            "incomplete",
+            f"{reader.statement} reads {statistic.made_by} before its row is complete: {statistic.waits}; make whole "
+            "rows first, all that is inside the loops above both",
+        )
 
 
 def _slicing(

@@ -32,7 +32,7 @@ def placed(tree: MappingTree, leaf: PathLeaf) -> tuple[Placed, ...]:
     The outermost level is the home of inputs and outputs wherever it is kept there; of an intermediate only from such
     a Keep on.
     """
-    stored, roles = tree.workload.stored_as, tree.workload.roles
+    stored, roles = tree.kept.stored_as, tree.kept.roles
     found = []
     below = {
         address: {each.statement for each in tree.leaves if is_above(address, each.address)}
@@ -56,7 +56,7 @@ def pairs(tree: MappingTree) -> tuple[Pair, ...]:
             for tensor in keep.tensors:
                 found.update((keep.level, level, tensor) for level in _sources(tree, tensor, keep, path[:place]))
     order = [level.name for level in tree.machine.levels] + [tree.machine.memory]
-    names = list(dict.fromkeys(tree.workload.stored_as[access.name] for access in tree.workload.accesses))
+    names = list(dict.fromkeys(tree.kept.stored_as.values()))
     return tuple(sorted(found, key=lambda k: (order.index(k[0]), order.index(k[1]), names.index(k[2]))))
 
 
@@ -66,5 +66,5 @@ def _sources(tree: MappingTree, tensor: str, keep: Placed, outer: tuple[Placed, 
             yield each.level
             if not each.of:
                 return
-    if tree.workload.roles[tensor] is not TensorRole.INTERMEDIATE:
+    if tree.kept.roles[tensor] is not TensorRole.INTERMEDIATE:
         yield tree.machine.memory

@@ -12,6 +12,7 @@ from optmap.count.trees.order import Places
 from optmap.count.trees.placed import Placed
 from optmap.count.trees.results import LevelRoom
 from optmap.machines.machine import Level
+from optmap.mappings.kept_tensors import KeptTensors
 from optmap.mappings.nodes import Address
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
@@ -33,9 +34,9 @@ class Occupancy:
     """The largest occupancy of every bounded level so far."""
 
     def __init__(self, tree: MappingTree) -> None:
-        workload = tree.workload
-        self.parts = tuple(part for level in tree.machine.levels for part in _parts(workload, level))
-        self.weights = {access.name: workload.weight(access) for access in workload.accesses}
+        kept = tree.kept
+        self.parts = tuple(part for level in tree.machine.levels for part in _parts(tree.workload, kept, level))
+        self.weights = kept.weights
         self.most: dict[_RoomPart, tuple[int, str]] = dict.fromkeys(self.parts, (0, ""))
         self.held: dict[Address, dict[Places, Counter[str]]] = {}
 
@@ -88,20 +89,18 @@ class Occupancy:
         )
 
 
-def _parts(workload: Workload, level: Level) -> tuple[_RoomPart, ...]:
+def _parts(workload: Workload, kept: KeptTensors, level: Level) -> tuple[_RoomPart, ...]:
     """The amounts of memory of a level.
 
     Raises:
         InputError: for a tensor that belongs in no partition or in several.
     """
-    stored = dict.fromkeys(workload.stored_as.values())
+    stored = dict.fromkeys(kept.stored_as.values())
     size = workload.word_bits
     if not level.partitions:
         words = level.most_words(size) // level.buffering
         return (_RoomPart(level=level.name, name=level.name, words=words, tensors=frozenset(stored)),)
-    inside = {
-        part.name: frozenset(t for t in stored if _belongs(workload, t, part.tensors)) for part in level.partitions
-    }
+    inside = {part.name: frozenset(t for t in stored if _belongs(kept, t, part.tensors)) for part in level.partitions}
     for tensor in stored:
         homes = [name for name, tensors in inside.items() if tensor in tensors]
         if len(homes) != 1:
@@ -120,6 +119,6 @@ def _parts(workload: Workload, level: Level) -> tuple[_RoomPart, ...]:
     )
 
 
-def _belongs(workload: Workload, tensor: str, names: tuple[str, ...]) -> bool:
-    role = {TensorRole.INPUT: "inputs", TensorRole.OUTPUT: "output"}.get(workload.roles[tensor])
+def _belongs(kept: KeptTensors, tensor: str, names: tuple[str, ...]) -> bool:
+    role = {TensorRole.INPUT: "inputs", TensorRole.OUTPUT: "output"}.get(kept.roles[tensor])
     return tensor in names or role in names

@@ -10,10 +10,10 @@ from math import prod
 
 from optmap.base.errors import InputError
 from optmap.count.tally import Budget
+from optmap.mappings.tree import MappingTree
 from optmap.workloads.access import Subscript, TensorAccess
 from optmap.workloads.domain import Comparator
 from optmap.workloads.statement import Statement
-from optmap.workloads.workload import Workload
 
 Operation = tuple[int, ...]
 """Iterations of the statement's dims, in their order."""
@@ -62,10 +62,15 @@ class Operations:
     statement: Statement
     output: Touch
     inputs: tuple[Touch, ...]
+    """Tensors that it reads."""
+    rows: tuple[Touch, ...]
+    """Statistics of rows that it reads."""
+    updates: tuple[Touch, ...]
+    """Its output, and the statistic that its function of rows keeps."""
 
     @property
     def touches(self) -> tuple[Touch, ...]:
-        """All accesses, output first."""
+        """All accesses to tensors, output first."""
         return (self.output, *self.inputs)
 
     def among(self, ranges: Mapping[str, Sequence[int]], budget: Budget) -> Iterator[Operation]:
@@ -92,24 +97,30 @@ class Operations:
         )
 
 
-def operations_of(workload: Workload) -> dict[str, Operations]:
+def operations_of(tree: MappingTree) -> dict[str, Operations]:
     """The operations of every statement, by its output.
 
     Raises:
-        InputError: for a function of rows, whose statistic no Keep can name.
+        InputError: for a function of rows whose statistic no Keep names, or of which it is not known how it is kept.
     """
-    stored = workload.stored_as
+    workload, kept = tree.workload, tree.kept
+    if refused := kept.uncounted(tree.leaves):
+        raise InputError(refused)
     found = {}
     for statement in workload.statements:
-        if statement.row is not None:
-            raise InputError(
-                f"{statement.name} is made by {statement.row.function}, a function of rows: the walk of trees does not "
-                "count the words and the room of the rows' statistics; leave the function out for a count without them"
-            )
-        output, *inputs = (
-            Touch(access=access, stored=stored[access.name], dims=statement.dims) for access in statement.accesses
+        output, *others = (
+            Touch(access=access, stored=kept.stored_as[access.name], dims=statement.dims)
+            for access in kept.touched[statement.name]
         )
-        found[statement.name] = Operations(statement=statement, output=output, inputs=tuple(inputs))
+        inputs, rows = others[: len(statement.inputs)], others[len(statement.inputs) :]
+        own = [each for each in rows if each.stored in kept.made[statement.name]]
+        found[statement.name] = Operations(
+            statement=statement,
+            output=output,
+            inputs=tuple(inputs),
+            rows=tuple(each for each in rows if each not in own),
+            updates=(output, *own),
+        )
     return found
 
 

@@ -200,16 +200,15 @@ class _TreeWalk:
     def _compute(self, visit: Visit) -> None:
         """Do what a visit does: read and update fresh copies in the innermost Keeps."""
         keeps = self.contents.keeps(visit.leaf)[::-1]
-        operations = self.contents.operations[visit.leaf.statement]
         for places, work in visit.done.items():
             for point in work:
                 for element in sorted(self.contents.read(visit.leaf, point)):
                     self._use(element, keeps, places, visit)
             for point in work:
-                element = operations.output.element(point)
-                copy = self._use(element, keeps, places, visit)
-                self.fresh[element] = {copy}
-                self.changed.setdefault(element, set()).add(copy)
+                for element in self.contents.updated(visit.leaf, point):
+                    copy = self._use(element, keeps, places, visit)
+                    self.fresh[element] = {copy}
+                    self.changed.setdefault(element, set()).add(copy)
 
     def _use(self, element: Element, keeps: tuple[Placed, ...], places: Places, visit: Visit) -> Copy:
         """The innermost copy of an element, which must be fresh if the element exists."""
@@ -228,7 +227,7 @@ class _TreeWalk:
         return HOME
 
     def _moved(self) -> Iterator[Moved]:
-        weights = {access.name: self.tree.workload.weight(access) for access in self.tree.workload.accesses}
+        weights = self.tree.kept.weights
         for key in pairs(self.tree):
             inner, outer, tensor = key
             yield Moved(

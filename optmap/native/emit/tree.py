@@ -51,8 +51,8 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
         options: all defaults: layouts, packing and stores are of code for one statement.
 
     Raises:
-        InputError: for other options, more than one output, a maximum or minimum over a dim, elements that are no float
-            or double, or a buffer that cannot be addressed.
+        InputError: for other options, more than one output, a function of rows, a maximum or minimum over a dim,
+            elements that are no float or double, or a buffer that cannot be addressed.
         UnboxedError: for a tree some of whose contents are no boxes.
         TreeError: for a tree that does not belong to workload and machine.
     """
@@ -62,6 +62,8 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
             "them out for a mapping tree"
         )
     given = MappingTree(workload=workload, machine=machine, nodes=tree.nodes)
+    for each in given.kept.statistics:
+        raise InputError(f"{each.made_by} is made by a function of rows; such statements are not written as C")
     check_boxes(given)
     lined = _in_lines(given)
     notes = () if lined == given else (f"steps of 1 along lines of tensors are steps of a line, {ALIGNMENT} bytes",)
