@@ -12,10 +12,11 @@ from optmap.count.trees import walk_tree
 from optmap.count.trees.boxes import count_boxes
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains import gated
-from optmap.search.chains.family import best_apart, products_of
+from optmap.search.chains.by_itself import best_apart, products_of
 from optmap.search.chains.gate import gate_of
 from optmap.search.chains.gate_trees import gate_tree
 from optmap.search.chains.gated import GateMapping, Meeting, Together, best_gate, best_together
+from optmap.search.chains.pins import pinned_parts
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 
@@ -160,7 +161,7 @@ def test_parts_of_three_operands_that_are_pinned_save_the_most():
         rng = random.Random(seed)
         costs = [rng.choice((0, rng.randint(1, 9))) for _ in range(3)]
         again, indices, left = [rng.randint(0, 4) for _ in costs], rng.randint(1, 6), rng.randint(0, 60)
-        pinned = gated._pinned(left, costs, again, indices)
+        pinned = pinned_parts(left, costs, again, indices)
         saved = [cost * often for cost, often in zip(costs, again, strict=True)]
         every = [
             sum(s * p for s, p in zip(saved, pins, strict=True))

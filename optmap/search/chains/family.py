@@ -17,8 +17,8 @@ the largest that fits: fewer blocks move less. Exact whole numbers, as arrays ov
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, isqrt
 
@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.search.chains.least import STAYS, least_alone, least_words
+from optmap.search.chains.least import STAYS, least_words
 from optmap.search.chains.pair import PairOperand, ProductPair, Side
+from optmap.search.chains.pins import pinned_parts, saved_at_most
 
 Ints = NDArray[np.int64]
 FAMILY = (
@@ -36,6 +37,11 @@ FAMILY = (
     "the largest blocks, and pinned what then fits"
 )
 """The mappings among which the best is found, in words."""
+ROWS = (
+    "fused, the statistic of a row stays with an outer tile or comes with every block, on the inner side it comes with "
+    "every inner tile and is pinned beside the operands; unfused, it stays whole or comes with the rows of a tile"
+)
+"""How the statistic of a function of rows is kept in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +59,10 @@ class Fused:
     pinned: tuple[int, int]
     """Indices of the inner side whose words stay for good, of the operand of each statement."""
     words: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
-    """A product by itself."""
-
-    kept: int
-    """Of which tensor a tile stays, see `Alone.roles`."""
-    tiles: tuple[int, int]
-    """Of its two groups of dims."""
-    pinned: int
-    """Indices of the second one of which the third tensor's words stay for good."""
-    words: int
+    rows_stay: bool = False
+    """Whether the statistic of rows of the outer side stays for an outer tile, and does not come with every block."""
+    pinned_rows: int = 0
+    """Rows of the inner side whose statistic stays for good."""
 
 
 @lru_cache(maxsize=256)
@@ -108,24 +105,32 @@ def best_fused(pair: ProductPair, memory: int, clock: Clock = NO_LIMIT) -> Fused
         if np.isinf(bound) or (bound, number) > best or (clock.late and found):
             break
         outer, stays = divmod(number, len(STAYS))
-        for each in _fused(pair, memory, outer, STAYS[stays], inner[outer][least[number] <= best[0]]):
+        promising = inner[outer][least[number] <= best[0]]
+        options = (False, True) if pair.rows is not None and pair.rows.side == outer else (False,)
+        for each in (
+            one for rows in options for one in _fused(pair, memory, outer, STAYS[stays], promising, rows_stay=rows)
+        ):
             if (each.words // pair.times, number) < best:  # the first one of several as good
                 best, found = (each.words // pair.times, number), each
     return found
 
 
-def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...], inner_tiles: Ints) -> Iterator[Fused]:
+def _fused(
+    pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...], inner_tiles: Ints, *, rows_stay: bool = False
+) -> Iterator[Fused]:
     out, inn = pair.sides[outer], pair.sides[1 - outer]
     tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), inner_tiles))
     depths = (pair.depth, pair.width)
     a = [each.words * size for each, size in zip((out.first, out.second), depths, strict=True)]
     c = [each.words * size for each, size in zip((inn.first, inn.second), depths, strict=True)]
-    room = np.asarray(memory - sum(tile * a[i] * stays[i] + inner * c[i] * stays[2 + i] for i in (0, 1)))
+    tile_rows, inner_rows, line_rows = _row_words(pair, outer, stays=rows_stay)
+    room = memory - sum(tile * a[i] * stays[i] + inner * c[i] * stays[2 + i] for i in (0, 1))
+    room = np.asarray(room - tile * tile_rows - inner * inner_rows)
     phases = (
         _Phase(out.first, inn.first, stays[0], stays[2]),
         _Phase(out.second, inn.second, stays[1], stays[3]),
     )
-    line = inner * pair.shared.words
+    line = inner * pair.shared.words + line_rows
     block = np.ones_like(tile)
     if not (stays[2] and stays[3]):  # else a larger block saves nothing
         block = np.minimum(tile, np.minimum(*(each.largest_blocks(room, line, inner) for each in phases)))
@@ -136,24 +141,81 @@ def _fused(pair: ProductPair, memory: int, outer: int, stays: tuple[bool, ...], 
         return
     tile, inner, block, blocks, left = tile[fits], inner[fits], block[fits], blocks[fits], left[fits]
     tiles, inners = -(-out.extent // tile), -(-inn.extent // inner)
-    visits = [np.where(stays[2 + i], np.where(inners > 1, tiles, 1), blocks) for i in (0, 1)]
+    turns = np.where(inners > 1, tiles, 1)
+    visits = [np.where(stays[2 + i], turns, blocks) for i in (0, 1)]
     words = np.zeros_like(tile)
     for i, (each, size) in enumerate(zip((out.first, out.second), depths, strict=True)):
         words += out.extent * size * each.moved(np.where(stays[i], 1, inners))
-    pins = _pinned(inn, visits, c, left)
-    for number, (each, size) in enumerate(zip((inn.first, inn.second), depths, strict=True)):
-        once, other = pins[number], inn.extent - pins[number]
-        words += size * (once * each.moved(np.ones_like(tile)) + other * each.moved(visits[number]))
-    row = int(np.argmin(words))
+    if line_rows and pair.rows is not None:
+        words += out.extent * pair.rows.both.moved(inners)
+    if inner_rows:
+        row, pinned, total = _pinned_with_rows(pair, 1 - outer, words, [*visits, turns], left)
+    else:
+        pins = _pinned(inn, visits, c, left)
+        for number, (each, size) in enumerate(zip((inn.first, inn.second), depths, strict=True)):
+            once, other = pins[number], inn.extent - pins[number]
+            words += size * (once * each.moved(np.ones_like(tile)) + other * each.moved(visits[number]))
+        row = int(np.argmin(words))
+        pinned, total = (int(pins[0][row]), int(pins[1][row]), 0), int(words[row])
     yield Fused(
         outer=outer,
         tile=int(tile[row]),
         block=int(block[row]),
         inner=int(inner[row]),
         stays=(stays[0], stays[1], stays[2], stays[3]),
-        pinned=(int(pins[0][row]), int(pins[1][row])),
-        words=int(words[row]) * pair.times,
+        pinned=pinned[:2],
+        words=total * pair.times,
+        rows_stay=rows_stay,
+        pinned_rows=pinned[2],
     )
+
+
+def _row_words(pair: ProductPair, outer: int, *, stays: bool) -> tuple[int, int, int]:
+    """Words of the statistic of rows that are there per index of an outer tile, of an inner tile, and of a block.
+
+    Args:
+        pair: the products.
+        outer: number of the side with the outer tiles.
+        stays: whether that of rows of the outer side stays for an outer tile.
+    """
+    if pair.rows is None:
+        return 0, 0, 0
+    if pair.rows.side != outer:
+        return 0, pair.rows.words, 0
+    return (pair.rows.words, 0, 0) if stays else (0, 0, pair.rows.words)
+
+
+def _pinned_with_rows(
+    pair: ProductPair, number: int, words: Ints, visits: list[Ints], left: Ints
+) -> tuple[int, tuple[int, int, int], int]:
+    """The best of some mappings with the statistic of rows on the inner side, pinned beside its operands.
+
+    Args:
+        pair: the products.
+        number: of the inner side.
+        words: that operands of the outer side move.
+        visits: of the operands of the inner side, and of the statistic, of what is not pinned.
+        left: words that are free.
+
+    Returns:
+        Its number, what is pinned of both operands and of the statistic, and all words that it moves.
+    """
+    side, rows = pair.sides[number], pair.rows
+    parts = [(side.first, pair.depth), (side.second, pair.width), *([(rows.both, 1)] if rows else [])]
+    costs = [0 if side.cut else each.words * size for each, size in parts]
+    again = np.array([each.moves * (many - 1) for (each, _), many in zip(parts, visits, strict=True)])
+    words = words + sum(side.extent * size * each.moved(many) for (each, size), many in zip(parts, visits, strict=True))
+    least = words - saved_at_most(left, costs, again, side.extent)
+    best: tuple[int, tuple[int, int, int], int] | None = None
+    for row in np.argsort(least, kind="stable").tolist():
+        if best is not None and least[row] >= best[2]:
+            break
+        save = again[:, row].tolist()
+        pinned = pinned_parts(int(left[row]), costs, save, side.extent)
+        total = int(words[row]) - sum(c * s * p for c, s, p in zip(costs, save, pinned, strict=True))
+        if best is None or total < best[2]:
+            best = row, (pinned[0], pinned[1], pinned[2]), total
+    return best or (0, (0, 0, 0), int(words[0]))
 
 
 def _pinned(side: Side, visits: list[Ints], costs: list[int], left: Ints) -> list[Ints]:
@@ -219,132 +281,3 @@ class _Phase:
         if self.outer_stays or self.inner_stays:
             return np.asarray((room - self.room(np.zeros_like(inner), inner)) // line)
         return np.asarray(np.maximum((room - theirs) // (line + ours), (room - inner * theirs - ours) // line))
-
-
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """A product by itself: three tensors over three groups of dims, two groups each."""
-
-    tensors: tuple[tuple[PairOperand, int, int], ...]
-    """With the numbers of their groups."""
-    groups: tuple[tuple[str, ...], ...]
-    """Rows, columns, and the dims that the intermediate has not."""
-    extents: tuple[int, ...]
-    cut: tuple[int, ...]
-    """Numbers of the groups that loops outside cut: no part of these stays for good."""
-
-    def roles(self, kept: int) -> tuple[PairOperand, PairOperand, PairOperand, tuple[int, int, int]]:
-        """The tensor of which a tile stays, and the two that stream past it.
-
-        Args:
-            kept: number of the tensor, and 3 more if its groups change places.
-
-        Returns:
-            That tensor, the one that shares its first group, the one that shares its second one; and the numbers of
-            the groups: these two, and the third.
-        """
-        operand, first, second = self.tensors[kept % 3]
-        first, second = (second, first) if kept >= len(self.tensors) else (first, second)
-        others = {frozenset(each[1:]): each[0] for each in self.tensors}
-        third = 3 - first - second
-        return operand, others[frozenset((first, third))], others[frozenset((second, third))], (first, second, third)
-
-    def tiles(self, group: int) -> Ints:
-        """Sizes of tiles: of a group of several dims, or of none, it is whole."""
-        extent = self.extents[group]
-        return smallest_tiles(extent) if len(self.groups[group]) == 1 else np.array([extent], np.int64)
-
-
-def products_of(pair: ProductPair, *, whole: bool = False) -> tuple[Alone, Alone]:
-    """The two products by themselves.
-
-    Args:
-        pair: the chain.
-        whole: whether the intermediate stays whole between them, so that it moves nothing.
-    """
-    rows, columns = pair.sides
-    words = 0 if whole else pair.shared.words
-    stored = replace(pair.shared, words=words)
-    loaded = replace(stored, moves=1, free=0)
-
-    def product_of(
-        shared: PairOperand, row: PairOperand, column: PairOperand, dims: tuple[str, ...], extent: int
-    ) -> Alone:
-        return Alone(
-            tensors=((shared, 0, 1), (row, 0, 2), (column, 1, 2)),
-            groups=((rows.dim,), (columns.dim,), dims),
-            extents=(rows.extent, columns.extent, extent),
-            cut=tuple(number for number, side in enumerate(pair.sides) if side.cut),
-        )
-
-    return (
-        product_of(stored, rows.first, columns.first, pair.summed, pair.depth),
-        product_of(loaded, rows.second, columns.second, pair.beyond, pair.width),
-    )
-
-
-def best_apart(
-    alone: Alone, memory: int, once: Collection[str] = (), *, kinds: Sequence[int] = range(6), beside: int = 0
-) -> Apart | None:
-    """The mapping of a product by itself that moves the fewest words; None if none fits.
-
-    Of what streams, a line, and a word of a single one, are still there when the same is needed again next: where the
-    third group has one iteration, and nothing is done in place outside of it, which ends what is kept inside.
-
-    Args:
-        alone: the product.
-        memory: words that fit.
-        once: tensors every element of which comes once, as something is done to it in place.
-        kinds: of which tensor a tile may stay, see `Alone.roles`.
-        beside: words that are needed beside that tile while nothing streams past it.
-    """
-    ones, least = [], []
-    for kept in kinds:
-        *operands, groups = alone.roles(kept)
-        ones.append(alone.tiles(groups[0]))
-        least.append(least_alone(operands, [alone.extents[group] for group in groups], memory, ones[-1]))
-    found: Apart | None = None
-    best: tuple[float, int] = np.inf, len(least)
-    for bound, number in sorted((float(each.min()), number) for number, each in enumerate(least)):
-        if np.isinf(bound) or (bound, number) > best:
-            break
-        member = _apart(alone, memory, kinds[number], once, ones[number][least[number] <= best[0]], beside=beside)
-        if member is not None and (member.words, number) < best:  # the first one of several as good
-            best, found = (member.words, number), member
-    return found
-
-
-def _apart(
-    alone: Alone, memory: int, kept: int, once: Collection[str], first_tiles: Ints, *, beside: int = 0
-) -> Apart | None:
-    own, near, far, (first, second, third) = alone.roles(kept)
-    one, other = (each.ravel() for each in np.meshgrid(first_tiles, alone.tiles(second)))
-    near_line, far_line = one * near.words + far.words, other * far.words + near.words
-    lines = np.minimum(near_line, far_line)
-    left = memory - one * other * own.words - np.maximum(lines, beside)
-    length, breadth, depth = (alone.extents[group] for group in (first, second, third))
-    ones, others = -(-length // one), -(-breadth // other)
-    fits = left >= 0
-    for operand, trips in ((near, others), (far, ones)):
-        if operand.name in once:
-            fits &= trips == 1
-    if not fits.any():
-        return None
-    steady, again = np.zeros_like(one), ones
-    if depth == 1 and own.name not in once:
-        first_line, last = near_line <= far_line, length - (ones - 1) * one
-        words_stay = np.where(one == 1, length, last == 1) * (far.name not in once)
-        steady = np.where(first_line, length, words_stay)
-        far_stays = np.where(first_line, (other == 1) & (near.name not in once), True) & (others == 1)
-        again = np.where(far_stays, 1, ones)
-    one, other, others, left, steady, again = (each[fits] for each in (one, other, others, left, steady, again))
-    pinned = np.zeros_like(one)
-    if len(alone.groups[second]) == 1 and far.words and second not in alone.cut:
-        pinned = np.minimum(left // (far.words * depth), breadth) * (again > 1)
-    words = (
-        length * breadth * own.moved(np.ones_like(one))
-        + depth * (steady * near.moved(np.ones_like(one)) + (length - steady) * near.moved(others))
-        + depth * (pinned * far.moved(np.ones_like(one)) + (breadth - pinned) * far.moved(again))
-    )
-    row = int(np.argmin(words))
-    return Apart(kept=kept, tiles=(int(one[row]), int(other[row])), pinned=int(pinned[row]), words=int(words[row]))

@@ -23,14 +23,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
-from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.search.chains.family import Apart, best_apart, even_blocks, products_of, smallest_tiles
+from optmap.search.chains.by_itself import Apart, best_apart, products_of
+from optmap.search.chains.family import even_blocks, smallest_tiles
 from optmap.search.chains.gate import Gate, GateOperand
+from optmap.search.chains.pins import pinned_parts, saved_at_most
 
 Ints = NDArray[np.int64]
 Lines = tuple[Ints, Ints]
@@ -209,12 +210,12 @@ class _Tiles:
         left = room - _most([_least([a * block + b for a, b in lines]) for lines in self._phases(inner)])
         words, again = self._words(-(-self.extent // tile), -(-self.indices // inner), blocks)
         costs = [each.cost * (each.side != self.outer) for each in self.operands]
-        least = words - _saved_at_most(left, costs, again, self.indices)
+        least = words - saved_at_most(left, costs, again, self.indices)
         for row in np.argsort(least, kind="stable").tolist():
             if found is not None and least[row] >= found.words:
                 break
             save = again[:, row].tolist()
-            pinned = _pinned(int(left[row]), costs, save, self.indices)
+            pinned = pinned_parts(int(left[row]), costs, save, self.indices)
             total = int(words[row]) - sum(c * s * p for c, s, p in zip(costs, save, pinned, strict=True))
             if found is None or total < found.words:
                 found = Together(
@@ -287,52 +288,3 @@ def _least(some: Sequence[Ints]) -> Ints:
 
 def _most(some: Sequence[Ints]) -> Ints:
     return np.asarray(np.maximum.reduce(some))
-
-
-def _saved_at_most(left: Ints, costs: Sequence[int], again: Ints, indices: int) -> Ints:
-    """Words that pinned parts save at most: as if parts of an index could be pinned, so that the dearest come first."""
-    saved, rest = np.zeros_like(left), left.copy()
-    for order in np.argsort(-again, axis=0, kind="stable"):
-        often = np.take_along_axis(again, order[None], axis=0)[0]
-        take = np.minimum(rest, np.asarray(costs)[order] * indices)
-        saved += take * often
-        rest -= take
-    return saved
-
-
-def _pinned(left: int, costs: Sequence[int], again: Sequence[int], indices: int) -> tuple[int, ...]:
-    """Per operand the indices to pin so that most is saved.
-
-    Of the operand that saves most per word, no fewer than fit but for as many as others have to be exchanged for:
-    among as many indices of others as it has words (over what all costs have in common) some make up whole ones of it.
-
-    Args:
-        left: words that are free.
-        costs: words of an index.
-        again: how often a word of a pinned index does not come again.
-        indices: of each operand.
-    """
-    order = sorted((i for i in range(len(costs)) if costs[i] * again[i]), key=lambda i: (-again[i], costs[i]))
-    best: list[tuple[int, dict[int, int]]] = [(0, {})]
-
-    def look(number: int, rest: int, saved: int, taken: dict[int, int]) -> None:
-        if saved > best[0][0]:
-            best[0] = (saved, taken)
-        if number == len(order):
-            return
-        i, later = order[number], order[number + 1 :]
-        most = min(rest // costs[i], indices)
-        common = gcd(*(costs[j] for j in (i, *later)))
-        fewest = most - max(costs[j] for j in later) // common - 1 if later else most
-        for count in range(most, max(fewest, 0) - 1, -1):
-            free = rest - count * costs[i]
-            bound, room = saved + count * costs[i] * again[i], free
-            for j in later:
-                take = min(room, costs[j] * indices)
-                bound, room = bound + take * again[j], room - take
-            if bound <= best[0][0]:
-                break
-            look(number + 1, free, saved + count * costs[i] * again[i], {**taken, i: count})
-
-    look(0, left, 0, {})
-    return tuple(best[0][1].get(i, 0) for i in range(len(costs)))

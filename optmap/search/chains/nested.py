@@ -33,7 +33,7 @@ from optmap.questions.objective import Combination
 from optmap.search.chains.compulsory import compulsory_relaxation
 from optmap.search.chains.family import Ints, smallest_tiles
 from optmap.search.chains.gate import gate_of
-from optmap.search.chains.pair import ProductPair, pair_of, steps_of
+from optmap.search.chains.pair import ProductPair, pair_of, refuse_rows, steps_of
 from optmap.search.chains.trees import Branch, keeps, loops
 from optmap.search.found import Found
 from optmap.search.method import METHODS
@@ -151,6 +151,7 @@ def _pair(question: Question) -> ProductPair:
     workload = question.workload
     if gate_of(workload) is not None:
         raise InputError(f"{workload.title} has 3 products; {ONLY_PAIRS}")
+    refuse_rows(workload, "on several levels", "give one memory (--memory), or leave the function out")
     steps = steps_of(workload)
     if len(steps) != 2:
         raise InputError(f"{workload.title} has {several(len(steps), 'product')}; {ONLY_PAIRS}")

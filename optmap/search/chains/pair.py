@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from optmap.base.errors import InputError
 from optmap.workloads.access import TensorAccess
 from optmap.workloads.chain import TensorRole
+from optmap.workloads.row_statistics import row_statistics
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, Workload
 
@@ -69,6 +70,34 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class PairRows:
+    """The statistic that a function in place between two products keeps of the rows of their intermediate."""
+
+    name: str
+    side: int
+    """Number of the side whose dim the rows have; they go along the dim of the other one."""
+    words: int
+    """Of a row."""
+    stores: bool
+    """Whether words that are stored count beside those that are loaded."""
+
+    @property
+    def both(self) -> PairOperand:
+        """It, where rows are made and read together: the first visit loads nothing, and the last one stores nothing."""
+        return PairOperand(name=self.name, words=self.words, moves=1 + self.stores, free=1 + self.stores)
+
+    @property
+    def made(self) -> PairOperand:
+        """It, where rows are made that are read later."""
+        return PairOperand(name=self.name, words=self.words, moves=1 + self.stores, free=1)
+
+    @property
+    def read(self) -> PairOperand:
+        """It, where rows are read that were made before."""
+        return PairOperand(name=self.name, words=self.words, moves=1, free=0)
+
+
+@dataclass(frozen=True, slots=True)
 class ProductPair:
     """A product whose result another product reads, element by element.
 
@@ -96,6 +125,8 @@ class ProductPair:
     """Dims of the second statement that the intermediate has not."""
     width: int
     """Iterations of these."""
+    rows: PairRows | None = None
+    """If a function of rows is done in place in between."""
 
 
 def steps_of(workload: Workload) -> tuple[ProductStep, ...]:
@@ -108,7 +139,7 @@ def steps_of(workload: Workload) -> tuple[ProductStep, ...]:
     stored = workload.stored_as
     for each in workload.statements:
         read = each.inputs[0].name
-        if steps and read == steps[-1].result and stored[read] == stored[each.name] and not (each.row or each.domain):
+        if steps and read == steps[-1].result and stored[read] == stored[each.name] and not each.domain:
             steps[-1] = ProductStep(steps[-1].product, (*steps[-1].functions, each.name))
             continue
         _check_product(each)
@@ -129,7 +160,32 @@ def steps_of(workload: Workload) -> tuple[ProductStep, ...]:
         raise InputError(
             f"{twice} is read by two statements; fused mappings need operands of their own: no same tensor"
         )
+    for each in row_statistics(workload):
+        why = each.unknown or each.waits
+        if why:
+            raise InputError(
+                f"{each.made_by} is made by a function of rows that have to be complete before they are read: {why}; "
+                "fused mappings go over parts of rows"
+            )
     return tuple(steps)
+
+
+def refuse_rows(workload: Workload, where: str, instead: str) -> None:
+    """Refuse functions of rows where mappings of chains with them are not looked for.
+
+    Args:
+        workload: the chain.
+        where: of what mappings are not known.
+        instead: what to do.
+
+    Raises:
+        InputError: naming the statement.
+    """
+    for each in row_statistics(workload):
+        raise InputError(
+            f"{each.made_by} is made by a function of rows; {where} mappings that keep the statistic of rows are not "
+            f"looked for: {instead}"
+        )
 
 
 def _check_product(statement: Statement) -> None:
@@ -236,7 +292,15 @@ def pair_of(
         )
         for through in alone
     ]
+    numbers = {side.dim: number for number, side in enumerate(sides)}
+    statistic = next((each for each in row_statistics(workload) if each.made_by in one.functions), None)
+    rows = None
+    if statistic is not None:
+        (number,) = (numbers[d] for d in statistic.access.dims if d in numbers)
+        words = workload.weight(statistic.access)
+        rows = PairRows(name=statistic.name, side=number, words=words, stores=stores)
     return ProductPair(
+        rows=rows,
         makes=one.product.name,
         functions=one.functions,
         uses=other.product.name,

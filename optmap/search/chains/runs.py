@@ -15,7 +15,8 @@ from itertools import combinations, pairwise, product
 from math import prod
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.search.chains.family import Apart, Fused, best_apart, best_fused, products_of, smallest_tiles
+from optmap.search.chains.by_itself import Apart, best_apart, products_of
+from optmap.search.chains.family import Fused, best_fused, smallest_tiles
 from optmap.search.chains.pair import ProductPair, ProductStep, pair_of
 from optmap.workloads.workload import TensorAccess, Workload
 
@@ -72,6 +73,8 @@ class Run:
     """Of the intermediate behind every part but the last."""
     words: int
     """At most: the last strip may be shorter."""
+    rows_whole: bool = False
+    """Whether the statistic of a function of rows stays whole in the fast memory."""
 
 
 def rows_of(workload: Workload, steps: Sequence[ProductStep]) -> str | None:
@@ -118,6 +121,11 @@ def best_run(
     extent = 0 if rows is None else workload.extents[rows]
     whole = _Strip(workload=workload, steps=steps, memory=memory, stores=stores, apart=apart, clock=clock)
     best = whole.best()
+    if pair.rows is not None:
+        statistic = pair.rows.words * pair.sides[pair.rows.side].extent
+        kept = replace(whole, memory=memory - statistic, rows_whole=True).best()
+        if kept is not None and (best is None or kept.words < best.words):
+            best = replace(kept, rows_whole=True)
     if best is not None:
         best = replace(best, strip=extent)
     if rows is None or apart or len(steps) == 2:  # of two the strips are tiles
@@ -164,6 +172,8 @@ class _Strip:
     cut: str | None = None
     """The dim of the rows, if there are several strips."""
     clock: Clock
+    rows_whole: bool = False
+    """Whether the statistic of a function of rows has its room outside of that memory."""
 
     def best(self) -> Run | None:
         """The mapping that moves the fewest words; None if none fits."""
@@ -171,7 +181,7 @@ class _Strip:
         found: dict[tuple[int, Way], Run] = {(-1, Way.DONE): Run(strip=0, resident=(), parts=(), ways=(), words=0)}
         for number in range(len(self.steps)):
             for before, after in product(Way, [Way.DONE] if number == last else self._ways(number)):
-                for first in (number,) if self.apart else (number, number - 1):
+                for first in (number,) if self.apart or self.rows_whole else (number, number - 1):
                     so_far = found.get((first - 1, before))
                     member = None if so_far is None else self._member(first, number, before, after)
                     if so_far is None or member is None:
@@ -190,7 +200,8 @@ class _Strip:
 
     def _ways(self, number: int) -> list[Way]:
         """How the result of a product may go on."""
-        inside = [] if self.apart else [Way.INSIDE]
+        comes = self._pair(0, ()).rows is not None and not self.rows_whole
+        inside = [] if self.apart or comes else [Way.INSIDE]
         return [*inside, Way.DONE, Way.RAW] if self.steps[number].functions else [*inside, Way.DONE]
 
     def _member(self, first: int, last: int, before: Way, after: Way) -> Apart | Fused | None:
@@ -213,7 +224,7 @@ class _Strip:
         last = number == len(self.steps) - 1
         pair = self._pair(number - last, inside)
         shared = self.steps[number - last].result in inside
-        alone = products_of(pair, whole=shared)[last]
+        alone = products_of(pair, whole=shared, second=None if self.rows_whole else Way.RAW in (before, after))[last]
         once = []
         if before is Way.RAW:
             once.append(pair.shared.name if last else self.steps[number - 1].result)

@@ -14,7 +14,7 @@ from optmap.search.chains import family, gated, runs, windows
 from optmap.search.chains.compulsory import compulsory_relaxation
 from optmap.search.chains.gate import Gate, gate_of
 from optmap.search.chains.gate_trees import gate_tree
-from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, steps_of
+from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, refuse_rows, steps_of
 from optmap.search.chains.trees import run_tree
 from optmap.search.found import Found
 from optmap.search.question import Question
@@ -93,6 +93,10 @@ def _best(question: Question, memory: int, *, together: bool) -> _BestTree | int
     if gate is not None:
         return _of_gate(question, gate, memory, together=together)
     steps = steps_of(question.workload)
+    if len(steps) > 2:
+        refuse_rows(question.workload, "of three products or more", "leave the others out")
+    if _has_windows(question.workload, steps):
+        refuse_rows(question.workload, "with windows or rows of several dims", "give products with one dim of rows")
     find = _of_windows if _has_windows(question.workload, steps) else _of_products
     return find(question, steps, memory, together=together)
 
@@ -141,6 +145,8 @@ def _of_products(question: Question, steps: tuple[ProductStep, ...], memory: int
         return max(_least_room(pair) for pair in pairs)
     several_products = together and len(steps) > 2
     space = f"{runs.FAMILY}; {family.FAMILY}" if several_products else family.FAMILY if together else runs.APART
+    if pairs[0].rows is not None:
+        space = f"{space}; {family.ROWS}"
     nodes = run_tree(workload, steps, found, question.machine.levels[0].name, question.machine.memory)
     return _BestTree(nodes=nodes, words=found.words, space=space, exhausted=not several_products)
 
@@ -148,6 +154,7 @@ def _of_products(question: Question, steps: tuple[ProductStep, ...], memory: int
 def _check_size(workload: Workload, pair: ProductPair) -> None:
     rows, columns = pair.sides
     heaviest = max(each.words for side in pair.sides for each in (side.first, side.second))
+    heaviest = max(heaviest, 0 if pair.rows is None else 2 * pair.rows.words)
     operations = pair.times * rows.extent * columns.extent * (pair.depth + pair.width)
     if 8 * operations * max(heaviest, pair.shared.words) > MOST_WORDS:
         raise InputError(f"{workload.title} has {operations:,} operations; fused mappings are counted in 64 bits")
@@ -161,6 +168,7 @@ def _check_size(workload: Workload, pair: ProductPair) -> None:
 
 def _least_room(pair: ProductPair) -> int:
     rows, columns = pair.sides
+    statistic = 0 if pair.rows is None else pair.rows.words
     return pair.shared.words + max(
-        one.words + other.words for one, other in ((rows.first, columns.first), (rows.second, columns.second))
+        rows.first.words + columns.first.words, rows.second.words + columns.second.words + statistic
     )

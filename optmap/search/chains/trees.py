@@ -7,7 +7,8 @@ from collections.abc import Sequence as Ordered
 from math import prod
 
 from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence, leaves
-from optmap.search.chains.family import Alone, Apart, Fused, products_of
+from optmap.search.chains.by_itself import Alone, Apart, products_of
+from optmap.search.chains.family import Fused
 from optmap.search.chains.pair import PairOperand, ProductPair, ProductStep, pair_of
 from optmap.search.chains.runs import Run, Way, rows_of
 from optmap.workloads.workload import Workload
@@ -38,11 +39,24 @@ def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: s
     inside = [step for step, way in between if way is Way.INSIDE]
     nodes += keeps(memory, [step.product.name for step, way in between if way is not Way.INSIDE])
     kept = frozenset({*run.resident, *(name for step in inside for name in (step.product.name, step.result))})
+    statistic = pair_of(workload, steps[0], steps[1]).rows
+    if statistic is not None and run.rows_whole:
+        nodes += keeps(level, [statistic.name])
+    elif statistic is not None and not (isinstance(run.parts[0].member, Fused) and run.parts[0].member.rows_stay):
+        nodes += keeps(memory, [statistic.name])
+    second = None if run.rows_whole else Way.RAW in run.ways
     parts: list[Branch] = []
     for part in run.parts:
         end = part.first == len(steps) - 1
         parts.append(
-            _part(level, pair_of(workload, *steps[part.first - end :][:2]), part.member, (left, kept), end=end)
+            _part(
+                level,
+                pair_of(workload, *steps[part.first - end :][:2]),
+                part.member,
+                (left, kept),
+                end=end,
+                second=second,
+            )
         )
     later = [None, *(step if way is Way.RAW else None for step, way in between)]
     now = [*(step if way is Way.DONE else None for step, way in between), None]
@@ -58,7 +72,13 @@ def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: s
 
 
 def _part(
-    level: str, pair: ProductPair, member: Apart | Fused, inside: tuple[Left, frozenset[str]], *, end: bool
+    level: str,
+    pair: ProductPair,
+    member: Apart | Fused,
+    inside: tuple[Left, frozenset[str]],
+    *,
+    end: bool,
+    second: bool | None,
 ) -> Branch:
     """Products that are done together.
 
@@ -68,11 +88,12 @@ def _part(
         member: the mapping.
         inside: what is left of each dim, and what is kept outside: it is not kept again.
         end: whether it is the second one, if it is one.
+        second: see `products_of`.
     """
     if isinstance(member, Fused):
         return _fused(level, pair, member, *inside)
     leaf = Compute(statement=pair.uses if end else pair.makes)
-    return (*apart_nodes(level, products_of(pair)[end], member, *inside), leaf)
+    return (*apart_nodes(level, products_of(pair, second=second)[end], member, *inside), leaf)
 
 
 def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: frozenset[str]) -> Branch:
@@ -83,15 +104,21 @@ def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: fr
     for operand, pinned in zip((inn.first, inn.second), member.pinned, strict=True):
         if pinned:
             nodes.append(Keep(level=level, tensors=(operand.name,), of={inn.dim: range(pinned)}))
+    rows = [] if pair.rows is None else [pair.rows.name]
+    inside = pair.rows is not None and pair.rows.side != member.outer
+    if member.pinned_rows:
+        nodes += [Keep(level=level, tensors=tuple(rows), of={inn.dim: range(member.pinned_rows)})]
     operands = (out.first, out.second, inn.first, inn.second)
     staying = [each.name for each, stays in zip(operands, member.stays, strict=True) if stays or each.name in kept]
     own = [name for name in (out.first.name, out.second.name) if name in staying]
-    nodes += [*loops(left, {out.dim: member.tile}), *keeps(level, [n for n in own if n not in kept])]
+    own_rows = rows if member.rows_stay else []
+    nodes += [*loops(left, {out.dim: member.tile}), *keeps(level, [*(n for n in own if n not in kept), *own_rows])]
     left[out.dim] = member.tile
-    inward = [name for name in staying if name not in own and name not in kept]
+    inward = [*(name for name in staying if name not in own and name not in kept), *(rows if inside else [])]
     nodes += [*loops(left, {inn.dim: member.inner}), *keeps(level, inward)]
     left[inn.dim] = member.inner
-    nodes += [*loops(left, {out.dim: member.block}), *keeps(level, [pair.shared.name])]
+    coming = [] if inside or member.rows_stay else rows
+    nodes += [*loops(left, {out.dim: member.block}), *keeps(level, [pair.shared.name, *coming])]
     left[out.dim] = member.block
     phases = (
         (pair.makes, pair.summed, out.first, inn.first),
@@ -141,6 +168,7 @@ def _place(branch: Branch, step: ProductStep) -> int:
 def apart_nodes(level: str, alone: Alone, member: Apart, extents: Left, kept: frozenset[str]) -> Iterator[Node]:
     """A product by itself, its leaf left out; what is kept outside is not kept again."""
     own, near, far, (first, second, third) = alone.roles(member.kept)
+    rows = [alone.rows[0].name] if alone.rows else []
     left = dict(extents)
     if member.pinned:
         (dim,) = alone.groups[second]
@@ -150,13 +178,19 @@ def apart_nodes(level: str, alone: Alone, member: Apart, extents: Left, kept: fr
             (dim,) = alone.groups[group]
             yield from loops(left, {dim: tile})
             left[dim] = tile
+        yield from keeps(level, rows if alone.rows and alone.rows[1] == group else [])
     yield from keeps(level, [own.name] if own.name not in kept else [])
     streaming = [(each, alone.groups[group]) for each, group in ((near, first), (far, second)) if each.name not in kept]
-    yield from streaming_nodes(level, streaming, alone.groups[third], left)
+    inside = rows if alone.rows and alone.rows[1] == third else []
+    yield from streaming_nodes(level, streaming, alone.groups[third], left, inside)
 
 
 def streaming_nodes(
-    level: str, operands: Ordered[tuple[PairOperand, tuple[str, ...]]], dims: tuple[str, ...], left: Left
+    level: str,
+    operands: Ordered[tuple[PairOperand, tuple[str, ...]]],
+    dims: tuple[str, ...],
+    left: Left,
+    inside: Ordered[str] = (),
 ) -> Iterator[Node]:
     """Operands that stream through a phase: alone as a word, two as a line of one and a word of the other.
 
@@ -165,10 +199,12 @@ def streaming_nodes(
         operands: with the dims that are theirs alone.
         dims: that they have in common.
         left: what is left of each.
+        inside: what is kept of one iteration of the dims in common.
     """
     if not operands:
         return
     yield from loops(left, dict.fromkeys(dims, 1))
+    yield from keeps(level, inside)
     lines = [operand.words * prod(left[d] for d in own) for operand, own in operands]
     if len(operands) == 2 and lines[1] + operands[0][0].words < lines[0] + operands[1][0].words:
         operands = operands[::-1]
