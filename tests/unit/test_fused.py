@@ -232,11 +232,6 @@ def test_a_memory_without_room_for_three_words_is_too_small():
     ("text", "extents", "reason"),
     [
         (
-            "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]",
-            {"m": 3, "l": 3, "k": 3, "n": 3},
-            "P is no product",
-        ),
-        (
             "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]; Y[m,n] = relu(C[m,n])",
             {"m": 3, "l": 3, "k": 3, "n": 3},
             "ends with Y, done in place",

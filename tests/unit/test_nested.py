@@ -113,7 +113,11 @@ def test_attention_and_an_mlp_are_near_their_floors():
     ("text", "options", "reason"),
     [
         (f"{PAIR}; E[m,p] = C[m,n]*F[n,p]", {}, "3 products"),
-        ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]", {}, "no product"),
+        (
+            "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]",
+            {},
+            "function of rows; on several levels",
+        ),
         (PAIR, {"objective": "traffic"}, "bottleneck, sum"),
         (PAIR, {"machine": "eyeriss"}, "one by itself"),
     ],
