@@ -37,11 +37,13 @@ FAMILY = (
     "the largest blocks, and pinned what then fits"
 )
 """The mappings among which the best is found, in words."""
+ROWS_APART = "unfused, the statistic of rows stays whole or comes with the rows of a tile"
+"""How the statistic of a function of rows is kept in those that are unfused."""
 ROWS = (
-    "fused, the statistic of a row stays with an outer tile or comes with every block, on the inner side it comes with "
-    "every inner tile and is pinned beside the operands; unfused, it stays whole or comes with the rows of a tile"
+    "fused, the statistic of rows on the outer side stays with an outer tile or comes with every block, on the inner "
+    f"side it comes with every inner tile and is pinned as operands are; {ROWS_APART}"
 )
-"""How the statistic of a function of rows is kept in them."""
+"""How it is kept in all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,12 +160,12 @@ def steps_of(workload: Workload) -> tuple[ProductStep, ...]:
         raise InputError(
             f"{twice} is read by two statements; fused mappings need operands of their own: no same tensor"
         )
-    for each in row_statistics(workload):
-        why = each.unknown or each.waits
+    for statistic in row_statistics(workload):
+        why = statistic.unknown or statistic.waits
         if why:
             raise InputError(
-                f"{each.made_by} is made by a function of rows that have to be complete before they are read: {why}; "
-                "fused mappings go over parts of rows"
+                f"{statistic.made_by} is made by a function of rows that have to be complete before they are read: "
+                f"{why}; fused mappings go over parts of rows"
             )
     return tuple(steps)
 

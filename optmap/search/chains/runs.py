@@ -123,9 +123,9 @@ def best_run(
     best = whole.best()
     if pair.rows is not None:
         statistic = pair.rows.words * pair.sides[pair.rows.side].extent
-        kept = replace(whole, memory=memory - statistic, rows_whole=True).best()
-        if kept is not None and (best is None or kept.words < best.words):
-            best = replace(kept, rows_whole=True)
+        stays = replace(whole, memory=memory - statistic, rows_whole=True).best()
+        if stays is not None and (best is None or stays.words < best.words):
+            best = replace(stays, rows_whole=True)
     if best is not None:
         best = replace(best, strip=extent)
     if rows is None or apart or len(steps) == 2:  # of two the strips are tiles

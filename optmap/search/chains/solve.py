@@ -146,7 +146,7 @@ def _of_products(question: Question, steps: tuple[ProductStep, ...], memory: int
     several_products = together and len(steps) > 2
     space = f"{runs.FAMILY}; {family.FAMILY}" if several_products else family.FAMILY if together else runs.APART
     if pairs[0].rows is not None:
-        space = f"{space}; {family.ROWS}"
+        space = f"{space}; {family.ROWS if together else family.ROWS_APART}"
     nodes = run_tree(workload, steps, found, question.machine.levels[0].name, question.machine.memory)
     return _BestTree(nodes=nodes, words=found.words, space=space, exhausted=not several_products)
 
