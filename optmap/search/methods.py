@@ -318,7 +318,7 @@ OF_LEVELS = replace(
 )
 FUSED = Method(
     name="fused",
-    description="chains of products in one memory, pairs on several levels: fused and unfused trees of a family",
+    description="chains of products in one memory or on several levels: fused and unfused trees of a family",
     routes=(OF_CHAINS, OF_LEVELS),
 )
 APART = Method(
