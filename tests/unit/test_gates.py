@@ -212,11 +212,6 @@ def test_where_the_time_is_over_the_best_so_far_is_not_called_proved():
     assert answer.bound.value <= answer.cost
 
 
-def test_on_several_levels_a_gate_is_refused_by_name():
-    with pytest.raises(InputError, match="has 3 products; on several levels mappings of two are looked for"):
-        optmap.solve(GATE, extents=SIZES, machine="balanced")
-
-
 BOTH = "G[m,f] = X[m,d]*W1[d,f]; U[m,f] = X[m,d]*W3[d,f]; "
 
 

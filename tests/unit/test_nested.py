@@ -3,6 +3,8 @@
 import json
 import random
 import re
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from cases import some
@@ -13,6 +15,7 @@ from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds import bounds
 from optmap.checker import RefusedError, check_document
 from optmap.count.trees import walk_tree
+from optmap.machines.core import Core
 from optmap.machines.machine import Bandwidth, Level, Machine
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
@@ -98,6 +101,36 @@ def test_a_word_is_that_of_the_chain_where_elements_of_a_product_are_larger():
     one, other = (optmap.solve(workload, machine=each, method="apart") for each in (levels(50, 100), in_bytes))
     assert one.cost == other.cost
     assert one.boundaries == other.boundaries
+
+
+CORE = Core(vector_bytes=8, registers=16, fma_ports=1, fma_latency=4, load_ports=2)
+
+
+@pytest.mark.parametrize(("rate", "limit"), [(1, "multiply-adds"), (64, "link")])
+@pytest.mark.parametrize("inner", [(), (64,)])
+def test_a_time_is_the_roofline_of_one_core(rate, limit, inner, tmp_path):
+    """Two lanes of 4 bytes: half a cycle per multiply-add; the outer link takes `rate` cycles per word."""
+    machine = levels(*inner, 1024)
+    slow = replace(machine.levels[-1], bandwidth=Bandwidth(amount=Fraction(1, rate), unit="words"))
+    machine = replace(machine, levels=(*machine.levels[:-1], slow), core=CORE)
+    sizes = dict.fromkeys("ABSCD", 4)
+    workload = parse_workload(PAIR, {"m": 64, "l": 64, "k": 16, "n": 16}, bytes=sizes, semantics=Semantics.ASSIGN)
+    answer = optmap.solve(workload, machine=machine, objective="time")
+    multiplied = Fraction(64 * 64 * (16 + 16), 2)
+    loads = sum(row.loads_words for row in answer.boundaries if row.between[1] == machine.memory)
+    assert answer.cost == max(multiplied, rate * loads)
+    assert (answer.cost == multiplied) == (limit == "multiply-adds")
+    least = bounds(workload, 1024, ["best"])[0].loads_words
+    assert answer.bound.value == max(multiplied, rate * least)
+    assert any("roofline" in note for note in answer.notes)
+    answer.save(tmp_path / "answer.json")
+    optmap.check(tmp_path / "answer.json")
+    assert not optmap.evaluate(tmp_path / "answer.json").disagreements
+    document = json.loads((tmp_path / "answer.json").read_text())
+    document["machine"]["core"]["fma_ports"] = 2
+    document["machine"]["levels"][-1]["bandwidth"]["amount"] = 2
+    with pytest.raises(RefusedError):
+        check_document(signed_tree(document))
 
 
 def test_fusing_pays_where_the_outermost_link_is_slow():

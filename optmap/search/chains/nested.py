@@ -16,12 +16,14 @@ from fractions import Fraction
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds.chains.counts import starts_empty
+from optmap.count.timing.roofline import roofline
 from optmap.count.trees import count_tree
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.forms import path_of, several_trips
 from optmap.mappings.nodes import Compute, Keep, Sequence
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.compulsory import compulsory_relaxation
+from optmap.questions.objective import BOTTLENECK
+from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.groups import FusedGroup, FusedStep, groups_of, steps_of_levels
 from optmap.search.chains.pair import is_plain
 from optmap.search.chains.trees import Branch, keeps, loops
@@ -118,7 +120,7 @@ class _Levels:
             relaxation=compulsory_relaxation(question),
             space=APART,
             late=question.clock.late,
-            notes=("nothing is computed again",),
+            notes=notes_of(question),
         )
 
     def _steps(self, group: FusedGroup) -> Iterator[FusedStep]:
@@ -149,7 +151,7 @@ class _Levels:
     def _cost_together(self, base: _Counted, some: Ordered[_Counted]) -> Fraction:
         """The objective with several groups fused: each changes by itself what crosses the boundaries."""
         words = {level: count + sum(each.words[level] - count for each in some) for level, count in base.words.items()}
-        return self.question.objective.value(words, self.machine, self.workload.word_bits)
+        return roofline(self.question.objective, words, self.workload, self.machine)
 
     def _tree(self, fused: tuple[_Fused, ...]) -> MappingTree | None:
         """Statements one after the other but for those that are fused; what is between them stored."""
@@ -230,7 +232,10 @@ class _Levels:
             semantics=Semantics.ASSIGN if empty else Semantics.ACCUMULATE,
         )
         machine = replace(machine, levels=tuple(_in_words_of(each, self.workload, alone) for each in machine.levels))
-        asked = replace(self.question, workload=alone, machine=machine, method=INNER, progress=None)
+        objective = BOTTLENECK if self.question.objective.timed else self.question.objective
+        asked = replace(
+            self.question, workload=alone, machine=machine, method=INNER, objective=objective, progress=None
+        )
         try:
             answer = METHODS[INNER].run(asked)
         except InfeasibleError:
