@@ -9,30 +9,21 @@ products goes through the memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from optmap.base.errors import InfeasibleError, InputError
-from optmap.bounds.chains.counts import starts_empty
+from optmap.base.errors import InfeasibleError
 from optmap.count.timing.roofline import roofline
 from optmap.count.trees import count_tree
-from optmap.machines.machine import Level, Machine
-from optmap.mappings.forms import path_of, several_trips
-from optmap.mappings.nodes import Compute, Keep, Sequence
 from optmap.mappings.tree import MappingTree
-from optmap.questions.objective import BOTTLENECK
+from optmap.search.chains.alone import by_itself, check_alone, in_order, in_turn, one_after_other, path_by_itself
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.groups import FusedGroup, FusedStep, groups_of, steps_of_levels
-from optmap.search.chains.pair import is_plain
 from optmap.search.chains.trees import Branch, keeps, loops
 from optmap.search.found import Found
-from optmap.search.method import METHODS
 from optmap.search.question import Question
-from optmap.workloads.chain import TensorRole
-from optmap.workloads.statement import Statement
-from optmap.workloads.workload import Semantics, Workload
 
 FAMILY = (
     "fused tiles of the outermost level, of which operands stay or come with every step, in each step the products one "
@@ -91,9 +82,9 @@ class _Levels:
     """Mappings of a chain on several levels."""
 
     def __init__(self, question: Question) -> None:
-        _check(question.workload)
+        check_alone(question.workload)
         self.question, self.workload, self.machine = question, question.workload, question.machine
-        self._alone: dict[str, Branch | None] = {}
+        self._alone: dict[str, list[Branch] | None] = {}
 
     def best(self, groups: Ordered[FusedGroup]) -> Found:
         """The best of the mappings that are tried: nothing fused, each group by itself, and those that pay together."""
@@ -155,33 +146,19 @@ class _Levels:
 
     def _tree(self, fused: tuple[_Fused, ...]) -> MappingTree | None:
         """Statements one after the other but for those that are fused; what is between them stored."""
-        firsts = {each.group.statements[0]: each for each in fused}
+        done = {each.group.products[-1]: each.nodes for each in fused}
         within = {name for each in fused for name in each.group.statements}
-        branches: list[Branch] = []
-        for statement in self.workload.statements:
-            own = firsts.get(statement.name)
-            if own is not None:
-                branches.append(own.nodes)
-            elif statement.name not in within:
-                path = self._by_itself(statement)
-                if path is None:
-                    return None
-                branches.append(path)
+        branches = in_order(self.workload, self.machine, done, within, self._by_itself)
+        if branches is None:
+            return None
         inside = {self.workload.stored_as[name] for each in fused for name in each.group.tiles}
-        stored: dict[str, str] = {}  # what is done in place afterwards is kept under the first name
-        for name in (each.name for each in self.workload.statements):
-            place = self.workload.stored_as[name]
-            if self.workload.roles[name] is TensorRole.INTERMEDIATE and place not in inside:
-                stored.setdefault(place, name)
-        nodes = (*keeps(self.machine.memory, [*stored.values()]), *_in_turn(branches))
+        nodes = one_after_other(self.workload, self.machine.memory, branches, inside)
         return MappingTree(workload=self.workload, machine=self.machine, nodes=nodes)
 
-    def _by_itself(self, statement: Statement) -> Branch | None:
-        """A statement on all levels; None if none of its tiles fit."""
-        if statement.name not in self._alone:
-            empty = starts_empty(self.workload, statement.name)
-            self._alone[statement.name] = self._path(self.machine, statement, self.workload.extents, empty=empty)
-        return self._alone[statement.name]
+    def _by_itself(self, name: str, tail: tuple[str, ...]) -> list[Branch] | None:
+        if name not in self._alone:
+            self._alone[name] = by_itself(self.question, name, tail)
+        return self._alone[name]
 
     def _fused(self, group: FusedGroup, step: FusedStep) -> Branch | None:
         """The nodes of a step; None if a product finds no place in the inner levels."""
@@ -195,7 +172,8 @@ class _Levels:
         branches: list[Branch] = []
         for name in group.statements:
             phase = group.products.index(name) if name in group.products else None
-            path = self._path(inside, self.workload.statement(name), left, empty=name != group.products[-1])
+            statement, reads = self.workload.statement(name), name == group.products[-1]
+            path = path_by_itself(self.question, inside, statement, left, empty=not reads)
             if path is None:
                 return None
             branches.append(
@@ -208,59 +186,8 @@ class _Levels:
             *keeps(outermost.name, [each.operand.name for each in kept if each.side == step.outer]),
             *loops(extents, {inn.dim: step.inner}),
             *keeps(outermost.name, group.tiles),
-            *_in_turn(branches),
+            *in_turn(branches),
         )
-
-    def _path(self, machine: Machine, statement: Statement, left: Mapping[str, int], *, empty: bool) -> Branch | None:
-        """A statement by itself on some levels, from its outermost loops inwards; None if none of its tiles fit.
-
-        Args:
-            machine: the levels, and what is outside of them.
-            statement: a product, whose tiles are looked for, or a function, which is done element by element.
-            left: iterations of its dims.
-            empty: whether the result of a product starts empty.
-        """
-        if not statement.multiplies:
-            tensors = dict.fromkeys(self.workload.stored_as[access.name] for access in statement.accesses)
-            held = [Keep(level=level.name, tensors=tuple(tensors)) for level in reversed(machine.levels)]
-            return (*loops(left, dict.fromkeys(statement.dims, 1)), *held, Compute(statement=statement.name))
-        alone = Workload.product(  # numbers among its factors move nothing
-            name=statement.name,
-            output=statement.output,
-            inputs=statement.inputs,
-            sizes=tuple((d, left[d]) for d, _ in self.workload.sizes if d in statement.dims),
-            semantics=Semantics.ASSIGN if empty else Semantics.ACCUMULATE,
-        )
-        machine = replace(machine, levels=tuple(_in_words_of(each, self.workload, alone) for each in machine.levels))
-        objective = BOTTLENECK if self.question.objective.timed else self.question.objective
-        asked = replace(
-            self.question, workload=alone, machine=machine, method=INNER, objective=objective, progress=None
-        )
-        try:
-            answer = METHODS[INNER].run(asked)
-        except InfeasibleError:
-            return None
-        return several_trips(path_of(answer.mapping, alone, machine).nodes, left)
-
-
-def _check(workload: Workload) -> None:
-    """Refuse what is neither a product nor a function of elements, and intermediates that are read with windows."""
-    for each in workload.statements:
-        plain = each.multiplies or not (each.row or each.reduction_dims)
-        if each.domain or not plain:
-            what = "has a condition" if each.domain else "is neither a product nor a function of single elements"
-            raise InputError(f"{each.name} of {workload.title} {what}; no mappings of it on several levels are known")
-        for access in each.inputs:
-            if workload.roles[access.name] is TensorRole.INTERMEDIATE and not is_plain(access):
-                raise InputError(
-                    f"{each.name} reads {access}, which another statement makes, with other subscripts than dims; "
-                    "mappings of that on several levels are not counted"
-                )
-
-
-def _in_turn(branches: Ordered[Branch]) -> Branch:
-    """Branches one after the other."""
-    return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
 
 
 def _together(paying: Ordered[_Counted]) -> Iterator[tuple[_Counted, ...]]:
@@ -275,14 +202,3 @@ def _together(paying: Ordered[_Counted]) -> Iterator[tuple[_Counted, ...]]:
         ]
         for others in _together(rest):
             yield (each, *others)
-
-
-def _in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
-    """A level that says in words of one statement what it says in words of the chain, which may be smaller ones."""
-    share = Fraction(chain.word_bits, alone.word_bits)
-    capacity, bandwidth = level.capacity, level.bandwidth
-    if capacity.unit == "words":  # of less than one word there are none, and no product finds room in one
-        capacity = replace(capacity, amount=max(1, int(capacity.amount * share)))
-    if bandwidth.unit == "words":
-        bandwidth = replace(bandwidth, amount=bandwidth.exact * share)
-    return replace(level, capacity=capacity, bandwidth=bandwidth)
