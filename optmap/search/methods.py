@@ -316,15 +316,22 @@ OF_CHAINS = Route(
 OF_LEVELS = replace(
     OF_CHAINS, solve=_fused_on_levels, objectives=("bottleneck", "sum"), fewest_levels=2, most_levels=None
 )
+OF_CHAIN_TIME = replace(OF_CHAINS, objectives=(PREDICTED_TIME.name,))
+OF_LEVELS_TIME = replace(OF_LEVELS, objectives=(PREDICTED_TIME.name,))
 FUSED = Method(
     name="fused",
-    description="chains of products in one memory, pairs on several levels: fused and unfused trees of a family",
-    routes=(OF_CHAINS, OF_LEVELS),
+    description="chains of products in one memory or on several levels: fused and unfused trees of a family",
+    routes=(OF_CHAINS, OF_LEVELS, OF_CHAIN_TIME, OF_LEVELS_TIME),
 )
 APART = Method(
     name="apart",
     description="what fused is compared with: every product by itself, every intermediate through the slow memory",
-    routes=(replace(OF_CHAINS, solve=_apart), replace(OF_LEVELS, solve=_apart_on_levels)),
+    routes=(
+        replace(OF_CHAINS, solve=_apart),
+        replace(OF_LEVELS, solve=_apart_on_levels),
+        replace(OF_CHAIN_TIME, solve=_apart),
+        replace(OF_LEVELS_TIME, solve=_apart_on_levels),
+    ),
 )
 
 METHODS.update(

@@ -42,7 +42,7 @@ def test_reference_trees_are_counted_to_the_word() -> None:
             assert (mine.moved, mine.occupied) == (rows, case["occupancy"]), case["name"]
         else:
             assert mine.startswith(UNCOUNTED), case["name"]
-    assert found == 24
+    assert found == 25
 
 
 KINDS = {"capacity": "", "incomplete": "(incomplete|not counted): "}
@@ -108,6 +108,22 @@ def test_keeps_for_some_inside_each_other_are_counted_as_they_are_walked(
         tree = kept_for_some(rng, random_tree(rng, largest=3, shared=True))
         found.append(judged(tree))
     assert found.count("counted") > 10, found
+
+
+OTHERWISE = (
+    "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*A[l,n]",
+    "Q[m,k] = X[m,d]*A[d,k]; K[l,k] = X[l,d]*B[d,k]; S[m,l] = Q[m,k]*K[l,k]",
+    "S[m,l] = X[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*X[l,n]; E[m,p] = C[m,n]*X[n,p]",
+)
+"""Inputs that are read with other dims by other statements."""
+
+
+def test_inputs_that_are_read_with_other_dims_are_counted_as_they_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random_trees, "FAMILIES", OTHERWISE)
+    found = []
+    for seed in range(cases(120, 6000)):
+        found.append(judged(random_tree(random.Random(f"other dims {seed}"), largest=4, shared=seed % 2 > 0)))
+    assert found.count("counted") > 5, found
 
 
 PAIR = parse_workload("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {"m": 2, "l": 3, "k": 2, "n": 2})

@@ -287,7 +287,7 @@ def test_the_least_memory_is_a_word_of_every_tensor_of_a_statement_and_a_row():
         (PAIR.replace(", l)", ", m)"), {}, "C is no sum of products along the rows of P"),
         (PAIR.replace("softmax", "layernorm"), {}, "layernorm takes a mean from every element"),
         (f"{PAIR}; E[m,p] = C[m,n]*F[n,p]", {}, "of three products or more mappings that keep the statistic"),
-        (PAIR, {"machine": "balanced", "memory": None}, "on several levels mappings that keep the statistic"),
+        (PAIR, {"machine": "balanced", "memory": None}, "P of .* is neither a product nor"),
         (f"{PAIR}; Y[m,n] = relu(C[m,n])", {}, "ends with Y, done in place"),
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)", {}, "is one product"),
     ],

@@ -10,6 +10,7 @@ from optmap.base.errors import ContradictionError
 from optmap.base.texts import several
 from optmap.bounds import bounds
 from optmap.bounds.hierarchy import fast_side_words
+from optmap.count.timing.roofline import roofline
 from optmap.search.floors import BoundaryCertificate, WordsFloor
 from optmap.search.result import Answer
 
@@ -41,5 +42,5 @@ def with_chain_floor(answer: Answer[Any, Any], clock: Clock) -> Answer[Any, Any]
             proofs[level] = BoundaryCertificate(between=between, words=words, certificate=floor.certificate)
     if not proofs:
         return answer
-    value = objective.value({level: proof.words for level, proof in proofs.items()}, machine, workload.word_bits)
+    value = roofline(objective, {level: proof.words for level, proof in proofs.items()}, workload, machine)
     return replace(answer, floor=WordsFloor(value=value, certificates=tuple(proofs.values())))

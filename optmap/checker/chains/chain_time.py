@@ -49,12 +49,12 @@ def check_chain_time(doc: Any) -> Report:
         need(entry["certificate"]["method"] == doc["bound"]["method"], f"{where} is by another method")
         return words
 
-    parts = check_parts(doc, running, _roof(chain, running), chain.word_bits, words_of)
+    parts = check_parts(doc, running, chain_roof(chain, running), chain.word_bits, words_of)
     verified = [*chain_lines(chain), *level_lines(machine, chain), time_line(parts, running, doc["certificates"])]
     return Report(verified=tuple(verified), not_verified=hearsay(doc))
 
 
-def _roof(chain: StatedChain, running: StatedRunning) -> FloorPart:
+def chain_roof(chain: StatedChain, running: StatedRunning) -> FloorPart:
     """All multiply-adds at the peak of all threads."""
     done, bits = 0, set[int]()
     for number, (said, (output, *inputs)) in enumerate(zip(chain.said, chain.accesses, strict=True)):

@@ -11,6 +11,9 @@ from typing import Any
 from .tools import plain, spelled
 from .units import rate_of, words_of
 
+LOADED = ("loads", "time")
+"""Objectives of words that are loaded alone."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -112,9 +115,10 @@ def bound_line(doc: Any, value: Fraction, gap: float | None) -> str:
         shared = f" (of the busiest of {entry['instances']:,} memories)" if entry["instances"] > 1 else ""
         found.append(f"{entry['words']:,} words between {' and '.join(entry['between'])}{shared}")
     ratio = "no gap" if gap is None else f"gap {100 * gap:,.4g} %"
+    verb = "loads" if doc["objective"] in LOADED else "moves"
     return spelled(
         f"bound {float(value):,.10g} {doc['bound']['unit']} and {ratio} follow from re-proved certificates: "
-        f"no schedule moves fewer than {', '.join(found)}"
+        f"no schedule {verb} fewer than {', '.join(found)}"
     )
 
 

@@ -2,9 +2,11 @@
 
 **The trees.** Loops over time, keeps, sequences, leaves. Every subscript is a dim alone, no dim twice in an access, and
 whatever touches a tensor has the same dims at the same places; but an input that one statement reads once may have
-subscripts of several dims and strides (`slides`). There are no conditions and no padding. Every loop of
-more than one trip is over a dim of each statement below, and if some of them pass a tensor on between branches of a
-sequence further in, over a dim of that tensor. Other trees are refused (`not counted`), where they do not mean nothing.
+subscripts of several dims and strides (`slides`), and an input may have other dims in other statements, if no Keep of
+it is above both: as nothing writes it, what one of them has of it does not matter to the other. There are no conditions
+and no padding. Every loop of more than one trip is over a dim of each statement below, and if some of them pass a
+tensor on between branches of a sequence further in, over a dim of that tensor. Other trees are refused (`not counted`),
+where they do not mean nothing.
 A loop with one trip in every iteration restricts nothing and is not looked at.
 
 **Contents are boxes.** Loops restrict every statement below to a product of ranges, by their dims; further in these are
@@ -100,10 +102,11 @@ class _Counts:
     def __init__(self, tree: StatedTree) -> None:
         self.tree, self.chain = tree, tree.chain
         self.windows = window_axes(self.chain)
-        self.subscripts = stored_dims(self.chain, self.windows) | {rows.name: rows.dims for rows in tree.rows}
+        self.subscripts = stored_dims(self.chain, self.windows)
+        self.subscripts |= {rows.name: dict.fromkeys((rows.made, *rows.readers), rows.dims) for rows in tree.rows}
         self.weights = self.chain.weights | {rows.name: rows.weight for rows in tree.rows}
         self.touchers = {
-            t: [leaf for leaf in tree.leaves if t in tree.touched[leaf.statement]] for t in self.subscripts
+            t: [leaf for leaf in tree.leaves if leaf.statement in own] for t, own in self.subscripts.items()
         }
         self.writers = {
             t: [leaf for leaf in leaves if self.chain.held[self.chain.names[leaf.statement]] == t]
@@ -163,12 +166,19 @@ class _Counts:
                 need(fine, f"not counted: a loop over {loop.dim} above {name}, which does not have it")
         for keep in self.tree.keeps:
             for dim, _, _ in keep.pin:
-                fine = all(dim in self.subscripts.get(tensor, ()) for tensor in self.tree.holds(keep))
+                held = self.tree.holds(keep)
+                fine = all(tensor not in self.windows and dim in self._dims(keep, tensor) for tensor in held)
                 need(fine, f"not counted: a keep at {keep.level} of a part of {dim}, which a tensor does not have")
+
+    def _dims(self, keep: StatedKeep, tensor: str) -> list[str]:
+        """The dims of the subscripts of a tensor below a Keep."""
+        below = [self.subscripts[tensor][each.statement] for each in self.touchers[tensor] if keep in each.above.keeps]
+        need(below[1:] == below[:-1], f"not counted: {tensor} is touched with different dims below a keep")
+        return below[0]
 
     def _region(self, keep: StatedKeep, tensor: str) -> Region:
         """What of a tensor a Keep is for."""
-        dims, extents = self.subscripts[tensor], self.chain.extents
+        dims, extents = self._dims(keep, tensor), self.chain.extents
         region = _pinned(keep, dims, extents)
         same = [o for o in keep.above.keeps if o.level == keep.level and tensor in self.tree.holds(o)]
         need(len(same) <= PINS, f"not counted: more than {PINS} pinned parts of {tensor} outside each other")
@@ -204,7 +214,7 @@ class _Counts:
         need(stays or not made or not size(region), why)
 
     def _entries(self, keep: StatedKeep, tensor: str, region: Region) -> int:
-        dims, extents = self.subscripts[tensor], self.chain.extents
+        dims, extents = self._dims(keep, tensor), self.chain.extents
         return sum(factor * entries(keep, dims, box, extents) for box, factor in region.items())
 
     def _loads(self, keep: StatedKeep, tensor: str, region: Region) -> int:
@@ -221,11 +231,14 @@ class _Counts:
     def _held(self, level: str, leaf: StatedLeaf) -> int:
         """The most that a level holds while a leaf runs."""
         keeps = [keep for keep in leaf.above.keeps if keep.level == level]
-        held = []
+        held: list[tuple[str, list[str], dict[str, int], Region]] = []
         for keep in keeps:
             depths = {d: sum(loop.dim == d for loop in keep.above.loops) for d in self.chain.extents}
             for tensor in self.tree.holds(keep):
-                held.append((tensor, depths, {} if tensor in self.windows else self._region(keep, tensor)))
+                if tensor in self.windows:
+                    held.append((tensor, [], depths, {}))
+                else:
+                    held.append((tensor, self._dims(keep, tensor), depths, self._region(keep, tensor)))
         kinds = []
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
@@ -236,12 +249,12 @@ class _Counts:
         for chosen in product(*kinds):
             left = dict(zip(self.chain.extents, chosen, strict=True))
             words = 0
-            for tensor, depths, region in held:
+            for tensor, dims, depths, region in held:
                 now = {d: left[d][depth] for d, depth in depths.items()}
                 if tensor in self.windows:
                     part: Region = {window_box(self.windows[tensor], now): 1}
                 else:
-                    part = both({tuple(now[d] for d in self.subscripts[tensor]): 1}, region)
+                    part = both({tuple(now[d] for d in dims): 1}, region)
                 words += self.weights[tensor] * size(part)
             most = max(most, words)
         return most
@@ -265,14 +278,17 @@ def window_axes(chain: StatedChain) -> dict[str, Any]:
     return found
 
 
-def stored_dims(chain: StatedChain, windows: Container[str] = ()) -> dict[str, list[str]]:
-    """The dims of the subscripts of every tensor but those with windows, by the name under which it is stored.
+def stored_dims(chain: StatedChain, windows: Container[str] = ()) -> dict[str, dict[int, list[str]]]:
+    """The dims of the subscripts of every tensor but those with windows.
+
+    Returns:
+        By the name under which a tensor is stored, and by the statement that touches it.
 
     Raises:
         RefusedError: for a statement with conditions, and where subscripts are no dims alone or differ between
-            accesses.
+            accesses, but for an input in different statements.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[int, list[str]]] = {}
     for number, said in enumerate(chain.said):
         need(not said.conditions, f"not counted: {said.name} has conditions")
         for access in chain.accesses[number]:
@@ -281,8 +297,10 @@ def stored_dims(chain: StatedChain, windows: Container[str] = ()) -> dict[str, l
                 continue
             plain = access["axes"] == [{"terms": [[d, 1]], "offset": 0} for d in dims]
             need(plain and len(set(dims)) == len(dims), f"not counted: {tensor} has subscripts that are no dims alone")
-            same = found.setdefault(chain.held[tensor], dims) == dims
-            need(same, f"not counted: {tensor} is touched with other dims elsewhere")
+            mine = found.setdefault(chain.held[tensor], {})
+            others = [dims, mine.get(number, dims)] if tensor not in chain.names else [dims, *mine.values()]
+            need(others[1:] == others[:-1], f"not counted: {tensor} is touched with other dims elsewhere")
+            mine[number] = dims
     return found
 
 

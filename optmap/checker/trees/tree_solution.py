@@ -7,11 +7,13 @@ from math import prod
 from typing import Any
 
 from ..bounds.crossings import boundary_of, check_machine, fast_words
+from ..bounds.timing import StatedRunning, link
 from ..chains.chain import StatedChain
 from ..chains.chain_bound import chain_lines
 from ..chains.chain_document import CHAIN_WORK, proved_claims, read_chain
+from ..chains.chain_time import chain_roof
 from ..core.form import MACHINE, MOVED, PROOF, STATUS
-from ..core.report import Report, bound_line, level_lines
+from ..core.report import LOADED, Report, bound_line, level_lines
 from ..core.shapes import (
     check_form,
     count,
@@ -39,7 +41,7 @@ TREE_SOLUTION = record(
     word_bits=positive,
     machine=MACHINE,
     method=text,
-    objective=word("traffic", "loads", "bottleneck", "sum"),
+    objective=word("traffic", "loads", "bottleneck", "sum", "time"),
     tiles=word("any"),
     capacity_rule=word("tile", "safe"),
     status=STATUS,
@@ -59,7 +61,7 @@ TREE_SOLUTION = record(
     notes=many(text),
     digest=text,
 )
-OVER_LEVELS = ("bottleneck", "sum")
+OVER_LEVELS = ("bottleneck", "sum", "time")
 """Objectives of the words of every boundary over its bandwidth; the others are words of the outermost one."""
 
 
@@ -86,17 +88,15 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
     check_statements(doc, chain)
     moved = {q: crossing(counted, names, q, doc["objective"]) for q in range(len(names) - 1)}
     cost = objective_of(doc, chain, moved)
-    unit = "cycles" if doc["objective"] in OVER_LEVELS and not plain_words(machine["levels"]) else "words"
+    timed = doc["objective"] == "time"
+    unit = "cycles" if timed or (doc["objective"] in OVER_LEVELS and not plain_words(machine["levels"])) else "words"
     for key in ("cost", "exact"):
         need(equal(doc[key]["value"], cost) and doc[key]["unit"] == unit, f"{key} must be {float(cost)} {unit}")
     need(doc["integer_bound"]["unit"] == unit, f"the integer bound is in {unit}")
     check_status(doc, cost)
-    side = "loads" if doc["objective"] == "loads" else "loads and stores"
-    of = (
-        f"between {names[-1]} and all inside it"
-        if unit == "words"
-        else f"over bandwidth, {doc['objective']} over levels"
-    )
+    side = "loads" if doc["objective"] in LOADED else "loads and stores"
+    combined = "the largest or the multiply-adds of one core" if timed else f"{doc['objective']} over levels"
+    of = f"between {names[-1]} and all inside it" if unit == "words" else f"over bandwidth, {combined}"
     verified = [
         *chain_lines(chain),
         *level_lines(machine, chain),
@@ -105,9 +105,8 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
         check_gap(doc, chain, moved, cost),
     ]
     best = doc["bound"] is not None and equal(doc["bound"]["value"], cost)
-    verified += [
-        f"the cost is the bound: no mapping {'loads' if doc['objective'] == 'loads' else 'moves'} fewer"
-    ] * best
+    fewer = "takes fewer cycles" if timed else "loads fewer" if doc["objective"] in LOADED else "moves fewer"
+    verified += [f"the cost is the bound: no mapping {fewer}"] * best
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc, best=best)))
 
 
@@ -150,12 +149,16 @@ def crossing(counted: CountedTree, names: list[str], q: int, objective: str) -> 
     """Words between levels up to number q and those outside them."""
     inside = set(names[: q + 1])
     rows = [words for (inner, outer, _), words in counted.moved.items() if inner in inside and outer not in inside]
-    return sum(loads + (0 if objective == "loads" else stores) for loads, stores in rows)
+    return sum(loads + (0 if objective in LOADED else stores) for loads, stores in rows)
 
 
 def objective_of(doc: Any, chain: StatedChain, words: dict[int, int]) -> Fraction:
     """The objective of words per boundary, by number of the level inside, or a bound on it of those that are known."""
     levels = doc["machine"]["levels"]
+    if doc["objective"] == "time":
+        running = StatedRunning(doc["machine"], 1, "cold")
+        links = [link(running, q, many, chain.word_bits) for q, many in words.items()]
+        return max(part.cycles for part in (chain_roof(chain, running), *links))
     if doc["objective"] not in OVER_LEVELS:
         return Fraction(words[len(levels) - 1])
     times = [many / rate_of(levels[q], chain.word_bits) for q, many in words.items()]
@@ -196,7 +199,7 @@ def proved_words(doc: Any, chain: StatedChain, entry: Any, q: int) -> int:
     """The words of an entry are what its certificate proves for the chain and the levels up to number q."""
     memory = fast_words(doc["machine"]["levels"], q, chain.word_bits)
     claims, where = proved_claims(entry, chain, memory), f"the bound between {' and '.join(entry['between'])}"
-    words = claims["loads_words" if doc["objective"] == "loads" else "total_words"]
+    words = claims["loads_words" if doc["objective"] in LOADED else "total_words"]
     need(entry["instances"] == 1 and entry["words"] == words, f"{where} is {words} words, of one instance")
     need(entry["certificate"]["method"] == doc["bound"]["method"], f"{where} is by another method")
     return words

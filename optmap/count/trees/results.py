@@ -10,6 +10,7 @@ from typing import ClassVar
 from optmap.base.texts import several
 from optmap.count.results import BoundaryTraffic
 from optmap.count.tally import Moved
+from optmap.count.timing.roofline import roofline
 from optmap.machines.machine import Machine
 from optmap.questions.objective import Objective
 from optmap.workloads.workload import Workload
@@ -75,8 +76,8 @@ class TreeCount:
         return max(words, key=lambda level: words[level])
 
     def value_of(self, objective: Objective, workload: Workload, machine: Machine) -> Fraction:
-        """An objective of the words that cross the boundaries."""
-        return objective.of(self.moved, machine, workload.word_bits)
+        """An objective of the words that cross the boundaries; of a time, the roofline of one core."""
+        return roofline(objective, objective.words(self.moved, machine), workload, machine)
 
     @property
     def broken(self) -> tuple[str, ...]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import isqrt, prod
+from typing import Protocol
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.base.texts import several
+from optmap.count.timing.roofline import roofline
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains import family, gated, runs, windows
-from optmap.search.chains.compulsory import compulsory_relaxation
+from optmap.search.chains import family, gated, graphs, runs, windows
+from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.gate import Gate, gate_of
 from optmap.search.chains.gate_trees import gate_tree
 from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, refuse_rows, steps_of
@@ -49,30 +52,31 @@ def apart(question: Question) -> Found:
 def _solve(question: Question, *, together: bool) -> Found:
     workload, level = question.workload, question.machine.levels[0]
     unit = question.objective.unit(question.machine)
-    if unit != "words":
+    if unit != "words" and not question.objective.timed:  # fewer loads take no more time
         raise InputError(
             f"mappings of chains are compared by words, and the objective {question.objective.name} of "
             f"{question.machine.name} is in {unit}; use --memory, or a bandwidth of one word per cycle"
         )
-    memory = level.most_words(workload.word_bits) // level.buffering
-    best = _best(question, memory, together=together)
+    best = _best(question, together=together)
     if isinstance(best, int):
+        memory = _room(question)
         raise InfeasibleError(
             f"{level.name} has {several(memory, 'word')}; every mapping of {workload.title} needs {best:,}: one word "
             "of every tensor of a statement"
         )
     late = question.clock.late
     proved = best.exhausted and not late
+    cost = roofline(question.objective, {0: best.words}, workload, question.machine) if best.exhausted else None
     return Found(
         mapping=MappingTree(workload=workload, machine=question.machine, nodes=best.nodes),
-        claimed=best.words if best.exhausted else None,
+        claimed=cost,
         relaxation=compulsory_relaxation(question),
-        bound=best.words if proved else None,
+        bound=cost if proved else None,
         proved=proved,
         proof="every mapping of the family was looked at" if proved else "",
         space=best.space,
         late=late,
-        notes=("nothing is computed again",),
+        notes=(*best.notes, *notes_of(question)),
     )
 
 
@@ -81,31 +85,82 @@ class _BestTree:
     """The best mapping of a family."""
 
     nodes: tuple[Node, ...]
-    words: int
+    words: int = 0
+    """That it moves, if every mapping of the family was looked at; else at most, or not known."""
     space: str
     exhausted: bool
     """Whether every mapping of the family was looked at, and counted exactly."""
+    notes: tuple[str, ...] = ()
 
 
-def _best(question: Question, memory: int, *, together: bool) -> _BestTree | int:
+def _room(question: Question) -> int:
+    """Words that fit."""
+    (level,) = question.machine.levels
+    return level.most_words(question.workload.word_bits) // level.buffering
+
+
+def _best(question: Question, *, together: bool) -> _BestTree | int:
     """The best mapping, or the words that every mapping needs."""
-    gate = gate_of(question.workload, stores=question.objective.stores)
+    try:
+        find = family_of(question.workload, stores=question.objective.stores)
+    except InputError as reason:
+        return _of_graph(question, reason, together=together)
+    return find(question, together=together)
+
+
+class _Family(Protocol):
+    """From a question of a chain to its best mapping of a family, or to the words that every mapping needs."""
+
+    def __call__(self, question: Question, *, together: bool) -> _BestTree | int: ...
+
+
+def family_of(workload: Workload, *, stores: bool = True) -> _Family:
+    """What finds the best mapping of a chain as a whole.
+
+    Args:
+        workload: the chain.
+        stores: whether words that are stored count beside those that are loaded.
+
+    Raises:
+        InputError: for a chain of which no family is known.
+    """
+    gate = gate_of(workload, stores=stores)
     if gate is not None:
-        return _of_gate(question, gate, memory, together=together)
-    steps = steps_of(question.workload)
+        return partial(_of_gate, gate)
+    steps = steps_of(workload)
     if len(steps) > 2:
-        refuse_rows(question.workload, "of three products or more", "leave the others out")
-    if _has_windows(question.workload, steps):
-        refuse_rows(question.workload, "with windows or rows of several dims", "give products with one dim of rows")
-    find = _of_windows if _has_windows(question.workload, steps) else _of_products
-    return find(question, steps, memory, together=together)
+        refuse_rows(workload, "of three products or more", "leave the others out")
+    if _has_windows(workload, steps):
+        refuse_rows(workload, "with windows or rows of several dims", "give products with one dim of rows")
+        return partial(_of_windows, windows.WindowPair(workload, steps, stores=stores))
+    return partial(_of_products, steps, [pair_of(workload, *two, stores=stores) for two in pairwise(steps)])
 
 
-def _of_gate(question: Question, gate: Gate, memory: int, *, together: bool) -> _BestTree | int:
+def _of_graph(question: Question, reason: InputError, *, together: bool) -> _BestTree:
+    """The best mapping of parts and statements one after the other.
+
+    Raises:
+        InputError: the reason why there is no family, if a statement has no mapping by itself.
+    """
+
+    def find(part: Question) -> tuple[Node, ...] | None:
+        found = family_of(part.workload, stores=part.objective.stores)(part, together=True)
+        return None if isinstance(found, int) else found.nodes
+
+    try:
+        graph = graphs.ChainGraph(question, find)
+    except InputError:
+        raise reason from None
+    space = graphs.FAMILY if together else graphs.APART
+    note = f"in parts: {reason}"
+    return _BestTree(nodes=graph.best(together=together), space=space, exhausted=False, notes=(note,))
+
+
+def _of_gate(gate: Gate, question: Question, *, together: bool) -> _BestTree | int:
     """The best mapping of a gate, or the words that every mapping needs."""
     for pair in gate.pairs:
         _check_size(question.workload, pair)
-    found = gated.best_gate(gate, memory, question.clock, apart=not together)
+    found = gated.best_gate(gate, _room(question), question.clock, apart=not together)
     if found is None:
         return gate.least_room()
     nodes = gate_tree(question.workload, gate, found, question.machine.levels[0].name, question.machine.memory)
@@ -124,23 +179,23 @@ def _has_windows(workload: Workload, steps: tuple[ProductStep, ...]) -> bool:
     return any(len(side) > 1 for side in sides)
 
 
-def _of_windows(question: Question, steps: tuple[ProductStep, ...], memory: int, *, together: bool) -> _BestTree | int:
+def _of_windows(pair: windows.WindowPair, question: Question, *, together: bool) -> _BestTree | int:
     """The best mapping of a pair with windows, or the words that every mapping needs."""
-    pair = windows.WindowPair(question.workload, steps, stores=question.objective.stores)
-    found = pair.best(memory, question.clock, apart=not together)
+    found = pair.best(_room(question), question.clock, apart=not together)
     if found is None:
         return pair.least_room()
     nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
     return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.sharp)
 
 
-def _of_products(question: Question, steps: tuple[ProductStep, ...], memory: int, *, together: bool) -> _BestTree | int:
+def _of_products(
+    steps: tuple[ProductStep, ...], pairs: list[ProductPair], question: Question, *, together: bool
+) -> _BestTree | int:
     """The best mapping of products, or the words that every mapping needs."""
     workload, stores = question.workload, question.objective.stores
-    pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
     for pair in pairs:
         _check_size(workload, pair)
-    found = runs.best_run(workload, steps, memory, stores=stores, apart=not together, clock=question.clock)
+    found = runs.best_run(workload, steps, _room(question), stores=stores, apart=not together, clock=question.clock)
     if found is None:
         return max(_least_room(pair) for pair in pairs)
     several_products = together and len(steps) > 2

@@ -16,6 +16,7 @@ from optmap.base.values import TimeInput
 from optmap.files.network import Network
 from optmap.machines.machine import Machine, two_level
 from optmap.onnx_import import LayerChain, LinkedModel
+from optmap.search.chains.solve import family_of
 from optmap.sweeps.networks.solving import solve_network
 from optmap.workloads.amounts import Capacity
 
@@ -113,6 +114,7 @@ def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: 
     alone = {share.workload: share.traffic_words // share.count for share in shares_apart(view)}
     if stopping() or not alone.keys() >= set(chain.layers):
         raise LimitError(INTERRUPTED)
+    family_of(chain.workload)
     answer = solve(chain.workload, machine=machine, method="fused", time_limit=time_limit)
     unit = chain.workload.word_bits // view.total.word_bits
     between = chain.workload.statements[0].name

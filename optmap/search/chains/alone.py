@@ -1,0 +1,213 @@
+"""Statements of a chain by themselves: tiles by method `mopt`, functions in place where a result is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from collections.abc import Sequence as Ordered
+from dataclasses import replace
+from fractions import Fraction
+
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.bounds.chains.counts import starts_empty
+from optmap.machines.machine import Level, Machine
+from optmap.mappings.forms import path_of, several_trips
+from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
+from optmap.questions.objective import BOTTLENECK
+from optmap.search.chains.pair import is_plain
+from optmap.search.chains.trees import Branch, keeps, loops
+from optmap.search.method import METHODS
+from optmap.search.question import Question
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.statement import Statement
+from optmap.workloads.workload import Semantics, Workload
+
+BY = "mopt"
+"""Name of the method that finds tiles."""
+
+
+def check_alone(workload: Workload) -> None:
+    """Refuse what has no mapping by itself.
+
+    Raises:
+        InputError: for a statement under a condition, one that is neither a product nor a function of elements, and
+            one that reads an intermediate with windows.
+    """
+    for each in workload.statements:
+        plain = each.multiplies or not (each.row or each.reduction_dims)
+        if each.domain or not plain:
+            what = "has a condition" if each.domain else "is neither a product nor a function of single elements"
+            raise InputError(f"{each.name} of {workload.title} {what}; no mappings of it are known here")
+        for access in each.inputs:
+            if workload.roles[access.name] is TensorRole.INTERMEDIATE and not is_plain(access):
+                raise InputError(
+                    f"{each.name} reads {access}, which another statement makes, with other subscripts than dims; "
+                    "mappings of that are not counted"
+                )
+
+
+def tails_of(workload: Workload) -> dict[str, tuple[str, ...]]:
+    """Of every statement that makes a tensor of its own, those that are done to it in place, in order."""
+    owner, found = dict[str, str](), dict[str, tuple[str, ...]]()
+    for each in workload.statements:
+        first = owner.setdefault(workload.stored_as[each.name], each.name)
+        found[first] = (*found[first], each.name) if first in found else ()
+    return found
+
+
+def by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch] | None:
+    """Branches that do a statement on all levels and then functions in place; None if none of its tiles fit.
+
+    Args:
+        question: of the chain.
+        name: of the statement.
+        tail: the functions, in order; done where the result is complete if its loops let them.
+    """
+    workload, machine = question.workload, question.machine
+    statement, extents = workload.statement(name), workload.extents
+    path = path_by_itself(question, machine, statement, extents, empty=starts_empty(workload, name))
+    if path is None:
+        return None
+    levels = [level.name for level in machine.levels]
+    joined = _with_functions(workload, path, statement, tail, levels)
+    if joined is not None:
+        return [joined]
+    return [path, *(_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)]
+
+
+def in_order(
+    workload: Workload,
+    machine: Machine,
+    done: Mapping[str, Branch],
+    within: Container[str],
+    single: Callable[[str, tuple[str, ...]], list[Branch] | None],
+) -> list[Branch] | None:
+    """Branches that do all statements, in order; None if a statement by itself has none.
+
+    Args:
+        workload: the chain.
+        machine: its levels.
+        done: by the last statement that makes a tensor of its own there, branches that do several together.
+        within: statements that are done in these.
+        single: from a statement and functions in place to branches that do them.
+    """
+    branches: list[Branch] = []
+    levels = [level.name for level in machine.levels]
+    for name, tail in tails_of(workload).items():
+        if name in within:
+            left = [workload.statement(each) for each in tail if each not in within]
+            behind = [_element_by_element(workload, each, levels, workload.extents) for each in left]
+            branches += [*([done[name]] if name in done else []), *behind]
+            continue
+        own = single(name, tail)
+        if own is None:
+            return None
+        branches += own
+    return branches
+
+
+def path_by_itself(
+    question: Question, machine: Machine, statement: Statement, left: Mapping[str, int], *, empty: bool
+) -> Branch | None:
+    """A statement on some levels, from its outermost loops inwards; None if none of its tiles fit.
+
+    Args:
+        question: of the chain.
+        machine: the levels, and what is outside of them.
+        statement: a product, whose tiles are looked for, or a function, which is done element by element.
+        left: iterations of its dims.
+        empty: whether the result of a product starts empty.
+    """
+    workload = question.workload
+    if not statement.multiplies:
+        return _element_by_element(workload, statement, [level.name for level in machine.levels], left)
+    alone = Workload.product(  # numbers among its factors move nothing
+        name=statement.name,
+        output=statement.output,
+        inputs=statement.inputs,
+        sizes=tuple((d, left[d]) for d, _ in workload.sizes if d in statement.dims),
+        semantics=Semantics.ASSIGN if empty else Semantics.ACCUMULATE,
+    )
+    machine = replace(machine, levels=tuple(in_words_of(each, workload, alone) for each in machine.levels))
+    method, objective = METHODS[BY], question.objective
+    if objective.name not in method.minimises(machine):
+        objective = BOTTLENECK
+    asked = replace(question, workload=alone, machine=machine, method=BY, objective=objective, progress=None)
+    try:
+        answer = method.run(asked)
+    except InfeasibleError:
+        return None
+    return several_trips(path_of(answer.mapping, alone, machine).nodes, left)
+
+
+def in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
+    """A level that says in words of one statement what it says in words of the chain, which may be smaller ones."""
+    share = Fraction(chain.word_bits, alone.word_bits)
+    capacity, bandwidth = level.capacity, level.bandwidth
+    if capacity.unit == "words":  # of less than one word there are none, and no product finds room in one
+        capacity = replace(capacity, amount=max(1, int(capacity.amount * share)))
+    if bandwidth.unit == "words":
+        bandwidth = replace(bandwidth, amount=bandwidth.exact * share)
+    return replace(level, capacity=capacity, bandwidth=bandwidth)
+
+
+def one_after_other(workload: Workload, memory: str, branches: Ordered[Branch], inside: Container[str]) -> Branch:
+    """Branches one after the other, what is between them stored in the outermost memory.
+
+    Args:
+        workload: the chain.
+        memory: name of the outermost memory.
+        branches: in order.
+        inside: intermediates of which nothing leaves a branch, by the names under which they are stored.
+    """
+    stored: dict[str, str] = {}  # what is done in place afterwards is kept under the first name
+    for name in (each.name for each in workload.statements):
+        place = workload.stored_as[name]
+        if workload.roles[name] is TensorRole.INTERMEDIATE and place not in inside:
+            stored.setdefault(place, name)
+    return (*keeps(memory, [*stored.values()]), *in_turn(branches))
+
+
+def in_turn(branches: Ordered[Branch]) -> Branch:
+    """Branches one after the other."""
+    return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
+
+
+def _element_by_element(
+    workload: Workload, statement: Statement, levels: Ordered[str], left: Mapping[str, int]
+) -> Branch:
+    """A function of elements through levels, inner first."""
+    tensors = dict.fromkeys(workload.stored_as[access.name] for access in statement.accesses)
+    held = [Keep(level=level, tensors=tuple(tensors)) for level in reversed(levels)]
+    return (*loops(left, dict.fromkeys(statement.dims, 1)), *held, Compute(statement=statement.name))
+
+
+def _with_functions(
+    workload: Workload, path: Branch, statement: Statement, tail: Ordered[str], levels: Ordered[str]
+) -> Branch | None:
+    """A path with functions in place where the outermost level that keeps the result has it complete.
+
+    Loops over what is summed that stand directly above its Keep go inside it: the tile that is kept stays the same.
+
+    Args:
+        workload: the chain.
+        path: of the statement, from the outside in.
+        statement: whose result it is.
+        tail: the functions.
+        levels: inner first.
+
+    Returns:
+        None if the tile is not complete anywhere.
+    """
+    if not tail:
+        return path
+    dims, names = statement.output.dims, {statement.name, workload.stored_as[statement.name]}
+    place, keep = next((n, each) for n, each in enumerate(path) if isinstance(each, Keep) and names & {*each.tensors})
+    summed = next((n for n in range(place) if isinstance(node := path[n], Loop) and node.dim not in dims), place)
+    if any(not isinstance(node, Loop) or node.dim in dims for node in path[summed:place]):
+        return None
+    others = tuple(tensor for tensor in keep.tensors if tensor not in names)
+    rest = (*path[summed:place], *keeps(keep.level, others), *path[place + 1 :])
+    left = {**workload.extents, **{node.dim: node.tile for node in path[:summed] if isinstance(node, Loop)}}
+    inner = levels[: levels.index(keep.level)]
+    functions = [_element_by_element(workload, workload.statement(each), inner, left) for each in tail]
+    return (*path[:summed], Keep(level=keep.level, tensors=(statement.name,)), Sequence(branches=(rest, *functions)))

@@ -1,0 +1,190 @@
+"""Chains that no family takes as a whole, in one memory: parts that one takes, and statements by themselves.
+
+A part is a run of products, each of which alone reads the result of the one before, or a gate. Parts and what is left
+are done one after the other, and what goes between them through the memory. Which parts are taken is decided by what
+each of them moves as a workload of its own, where what it hands on is an output that starts empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from optmap.base.errors import InfeasibleError, InputError, LimitError
+from optmap.count.trees import count_tree
+from optmap.mappings.tree import MappingTree
+from optmap.search.chains.alone import by_itself, check_alone, in_order, in_words_of, one_after_other, tails_of
+from optmap.search.chains.trees import Branch
+from optmap.search.question import Question
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.workload import Semantics, Workload
+
+FAMILY = (
+    "one after the other, with what is between them in the memory: runs of products and gates, each the best of its "
+    "family, and statements by themselves, products by method mopt, functions of several tensors element by element"
+)
+"""The mappings among which the best is looked for, in words."""
+APART = "every statement by itself, products by method mopt, all that is between them in the memory"
+"""Of these the mapping without parts."""
+Find = Callable[[Question], Branch | None]
+"""From a question of a part to the nodes of its best mapping; None if nothing fits. What it raises is no part."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainPart:
+    """Statements that are done together."""
+
+    makes: tuple[str, ...]
+    """Those that make tensors of their own, in order; the last one hands on what it makes."""
+    nodes: Branch
+    saves: int
+    """Words beside those of the statements by themselves."""
+
+
+class ChainGraph:
+    """A chain of products and functions of elements in one memory.
+
+    Args:
+        question: of the chain and a machine of one level.
+        find: the best mapping of a part.
+
+    Raises:
+        InputError: for a statement that has no mapping by itself.
+    """
+
+    def __init__(self, question: Question, find: Find) -> None:
+        check_alone(question.workload)
+        self.question, self.workload, self.find = question, question.workload, find
+        self.tails = tails_of(self.workload)
+        read = [access.name for each in self.workload.statements for access in each.inputs]
+        self.once = {
+            name
+            for name, role in self.workload.roles.items()
+            if role is TensorRole.INTERMEDIATE and read.count(name) == 1
+        }
+        self._alone: dict[str, list[Branch] | None] = {}
+
+    def best(self, *, together: bool) -> Branch:
+        """The nodes of the best mapping that is found.
+
+        Args:
+            together: whether parts are looked for.
+
+        Raises:
+            InfeasibleError: if a statement finds no place.
+        """
+        parts = list(self._parts()) if together else []
+        chosen = max(_disjoint(parts), key=lambda some: sum(each.saves for each in some))
+        nodes = self._nodes(chosen)
+        if nodes is None:
+            raise InfeasibleError(f"{self.question.machine.name} has no room for tiles of {self.workload.title}")
+        return nodes
+
+    def _nodes(self, parts: Sequence[ChainPart]) -> Branch | None:
+        done = {each.makes[-1]: each.nodes for each in parts}
+        within = {name for each in parts for name in self._statements(each.makes)}
+        branches = in_order(self.workload, self.question.machine, done, within, self._by_itself)
+        if branches is None:
+            return None
+        inside = {self.workload.stored_as[name] for each in parts for name in each.makes[:-1]}
+        return one_after_other(self.workload, self.question.machine.memory, branches, inside)
+
+    def _by_itself(self, name: str, tail: tuple[str, ...]) -> list[Branch] | None:
+        if name not in self._alone:
+            self._alone[name] = by_itself(self.question, name, tail)
+        return self._alone[name]
+
+    def _parts(self) -> Iterator[ChainPart]:
+        """All parts that have a mapping and move less than their statements by themselves."""
+        for makes in [*self._gates(), *self._runs()]:
+            self.question.tell(f"{', '.join(makes)} together")
+            if self.question.clock.late:
+                return
+            names = self._statements(makes)
+            part = self._workload(names)
+            (level,) = self.question.machine.levels
+            machine = replace(self.question.machine, levels=(in_words_of(level, self.workload, part),))
+            try:
+                nodes = self.find(replace(self.question, workload=part, machine=machine, progress=None))
+            except (InputError, LimitError):
+                continue
+            if nodes is not None:
+                words = self._words(part, nodes) + sum(map(self._in_place, self.tails[makes[-1]]))
+                saves = sum(map(self._words_alone, makes)) - words
+                if saves > 0:
+                    yield ChainPart(makes, nodes, saves)
+
+    def _runs(self) -> Iterator[tuple[str, ...]]:
+        """Runs of two products or more."""
+        ends: dict[str, list[tuple[str, ...]]] = {}
+        for name in self.tails:
+            statement = self.workload.statement(name)
+            read = {access.name for access in statement.inputs}
+            before = [run for last, runs in ends.items() if self._result(last) in read & self.once for run in runs]
+            if statement.multiplies:
+                ends[name] = [(name,), *((*run, name) for run in before)]
+                yield from ends[name][1:]
+
+    def _gates(self) -> Iterator[tuple[str, ...]]:
+        """Two products, a function of both results, and a product that reads it."""
+        products = [name for name in self.tails if self.workload.statement(name).multiplies]
+        for name in self.tails:
+            meeting, result = self.workload.statement(name), {self._result(name)} & self.once
+            reads = {access.name for access in meeting.inputs} & self.once
+            makers = [each for each in products if self._result(each) in reads]
+            last = [each for each in products if result & {a.name for a in self.workload.statement(each).inputs}]
+            if not meeting.multiplies and len(meeting.inputs) == len(makers) == 2 and last:
+                yield (*makers, name, *last)
+
+    def _result(self, name: str) -> str:
+        """The tensor that others read of a statement and its functions in place."""
+        return (name, *self.tails[name])[-1]
+
+    def _statements(self, makes: Sequence[str]) -> list[str]:
+        """All statements of a part: what is done in place of what it hands on is none of it."""
+        return [*(each for name in makes[:-1] for each in (name, *self.tails[name])), makes[-1]]
+
+    def _workload(self, names: Sequence[str]) -> Workload:
+        """Some statements as a workload of its own."""
+        statements = tuple(each for each in self.workload.statements if each.name in names)
+        dims = {dim for each in statements for dim in each.dims}
+        handed = self.workload.roles[names[-1]] is TensorRole.INTERMEDIATE
+        return Workload(
+            name="",
+            statements=statements,
+            sizes=tuple((dim, size) for dim, size in self.workload.sizes if dim in dims),
+            semantics=Semantics.ASSIGN if handed else self.workload.semantics,
+        )
+
+    def _words(self, part: Workload, nodes: Branch) -> int:
+        """Words that a mapping of a part moves."""
+        machine = self.question.machine
+        count = count_tree(MappingTree(workload=part, machine=machine, nodes=nodes))
+        return self.question.objective.words(count.moved, machine)[0] * (part.word_bits // self.workload.word_bits)
+
+    def _words_alone(self, name: str) -> int:
+        """Words of a statement by itself, with what is done to its result in place."""
+        branches = self._by_itself(name, self.tails[name])
+        if branches is None:
+            return self.workload.operations  # so that a part that has a place is taken
+        path, *behind = branches
+        done = () if behind else self.tails[name]
+        words = self._words(self._workload((name, *done)), path)
+        return words + sum(map(self._in_place, self.tails[name])) * bool(behind)
+
+    def _in_place(self, name: str) -> int:
+        """Words of a function that is done in place by itself."""
+        output = self.workload.statement(name).output
+        elements = 1
+        for axis in output.axes:
+            elements *= axis.count(self.workload.extents)
+        return elements * self.workload.weight(output) * (1 + self.question.objective.stores)
+
+
+def _disjoint(parts: Sequence[ChainPart]) -> Iterator[tuple[ChainPart, ...]]:
+    """Sets of parts that have no statement in common."""
+    yield ()
+    for number, each in enumerate(parts):
+        rest = [other for other in parts[number + 1 :] if set(each.makes).isdisjoint(other.makes)]
+        for others in _disjoint(rest):
+            yield (each, *others)
