@@ -13,6 +13,7 @@ from collections import Counter
 
 from optmap.mappings.nodes import Box, Compute, Keep, Loop, Sequence
 from optmap.mappings.tree import MappingTree
+from optmap.workloads.row_statistics import row_statistics
 
 
 class RefusedError(Exception):
@@ -37,8 +38,9 @@ def meets(condition, point):
 class Job:
     """The operations of a statement that are not done, each with the words that it touches."""
 
-    def __init__(self, workload, statement):
+    def __init__(self, workload, statement, statistics):
         self.name = statement.name
+        self.rows = {each.name for each in statistics if each.made_by == statement.name}
         self.dims = statement.dims
         self.left = {}
         stored = workload.stored_as
@@ -48,6 +50,9 @@ class Job:
                 (access.name, stored[access.name], tuple(value_of(axis, point) for axis in access.axes))
                 for access in statement.accesses
             ]
+            for each in statistics:
+                mine = (each.access,) if each.made_by == statement.name else each.reads.get(statement.name, ())
+                words += [(each.name, each.name, tuple(value_of(axis, point) for axis in a.axes)) for a in mine]
             axes = [axis for access in statement.accesses for axis in access.axes if axis.real is not None]
             real = all(axis.real[0] <= value_of(axis, point) <= axis.real[1] for axis in axes)
             if real and all(meets(each, point) for each in statement.domain):
@@ -60,18 +65,33 @@ class Run:
     def __init__(self, tree: MappingTree):
         self.tree = tree
         workload = tree.workload
-        self.jobs = {each.name: Job(workload, each) for each in workload.statements}
+        statistics = row_statistics(workload)
+        self.jobs = {each.name: Job(workload, each, statistics) for each in workload.statements}
+        self.rows = {each.name: each for each in statistics}
         self.levels = [level.name for level in tree.machine.levels]
         self.memory = tree.machine.memory
         self.role = {name: role.value for name, role in workload.roles.items()}
-        self.stored = workload.stored_as
-        made = {words[0][::2] for job in self.jobs.values() for words in job.left.values()}
+        self.role |= dict.fromkeys(self.rows, "intermediate")
+        self.stored = workload.stored_as | {name: name for name in self.rows}
+        made = {
+            w[::2]
+            for job in self.jobs.values()
+            for words in job.left.values()
+            for w in words
+            if w is words[0] or w[0] in job.rows
+        }
         for (
             job
         ) in self.jobs.values():  # an element that no statement writes is none, though it may be a word of another
             for words in job.left.values():
-                words[:] = [w for w in words if w[0] not in self.jobs or w[::2] in made]
-        self.writes = Counter(words[0][1:] for job in self.jobs.values() for words in job.left.values())
+                words[:] = [w for w in words if w[0] not in {*self.jobs, *self.rows} or w[::2] in made]
+        self.writes = Counter(
+            w[1:]
+            for job in self.jobs.values()
+            for words in job.left.values()
+            for w in words
+            if w is words[0] or w[0] in job.rows
+        )
         self.uses = Counter(
             word for job in self.jobs.values() for words in job.left.values() for word in {w[1:] for w in words}
         )
@@ -324,12 +344,15 @@ class Run:
                 word = tuple(rest)
                 if name in self.jobs and self.so_far[word] < self.needed_values[name, word[1]]:
                     raise RefusedError("incomplete")
+                waits = name in self.rows and name not in job.rows and self.rows[name].waits
+                if waits and self.so_far[word] < self.writes[word]:
+                    raise RefusedError("incomplete")
                 self._at(word, keeps)
-            target = words[0][1:]
-            self._at(target, keeps)
-            place = next(self.places[id(each)] for each in keeps if target in self.places[id(each)])
-            self.so_far[target] += 1
-            place[target] = self.so_far[target]
+            for target in (words[0][1:], *(w[1:] for w in words[1:] if w[0] in job.rows)):
+                self._at(target, keeps)
+                place = next(self.places[id(each)] for each in keeps if target in self.places[id(each)])
+                self.so_far[target] += 1
+                place[target] = self.so_far[target]
             self.uses.subtract({w[1:] for w in words})
 
     def _plain(self, leaf, ranges):
@@ -344,6 +367,8 @@ class Run:
 
     def _weight(self, name):
         workload = self.tree.workload
+        if name in self.rows:
+            return workload.weight(self.rows[name].access)
         return next(workload.weight(a) for a in workload.accesses if self.stored[a.name] == name)
 
     def words(self):

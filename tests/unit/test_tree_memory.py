@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from mapping_trees import moved, occupied, scratchpads, tree_of, walked
-from random_trees import random_tree
+from random_trees import ROWS, random_tree
 from tree_memory import RefusedError, Run
 
 from optmap.base.errors import TreeError
@@ -36,6 +36,16 @@ def test_random_trees_move_and_hold_what_a_second_reading_says(first):
     for seed in range(first, first + 20):
         walk, second = both(random_tree(random.Random(seed)))
         if walk in INVALID:  # the walk looks at the order of operations first
+            assert second in INVALID, seed
+        else:
+            assert walk == second, seed
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_trees_with_statistics_of_rows_do_so(first):
+    for seed in range(first, first + 20):
+        walk, second = both(random_tree(random.Random(f"rows {seed}"), largest=3, families=ROWS))
+        if walk in INVALID:
             assert second in INVALID, seed
         else:
             assert walk == second, seed
