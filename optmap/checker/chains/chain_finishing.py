@@ -17,7 +17,8 @@ FINISHING: dict[str, Shape] = {"charge": positive}
 
 def finishing_loads(doc: Any, chain: StatedChain, memory: int) -> int:
     """Words that two statements joined load at least, less those that may be free."""
-    pair, charge = join(chain, doc["statements"]), doc["charge"]
+    pair = join(chain, doc["statements"])
+    charge: int = doc["charge"]
     lightest = min(pair.bits.values()) // chain.word_bits
     room, depth = memory // lightest, pair.extents["k"] + pair.extents["n"]
     rows, columns = pair.extents["m"], pair.extents["l"]
