@@ -1,10 +1,10 @@
 """Mapping trees counted without walking them, where every content is a box.
 
-Of what it is asked, what is tested first: loops over time alone; subscripts of one dim each, but for inputs that are
-read once; of a tensor the same ones in all accesses; every loop above a leaf over a dim of its statement; every loop
-above a sequence over a dim of every tensor that one branch makes and another one reads, the maker first. Then every
-iteration of the loops above a sequence makes and uses a box of such a tensor wholly, no operation is left over or done
-early, and:
+Of what it is asked, what is tested first: loops over time alone; subscripts of one dim each, but where a tensor is
+read by windows; of a tensor the same ones in all accesses, of an input in all of a statement; every loop above a leaf
+over a dim of its statement; every loop above a sequence over a dim of every tensor that one branch makes and another
+one reads, the maker first. Then every iteration of the loops above a sequence makes and uses a box of such a tensor
+wholly, no operation is left over or done early, and:
 
 * Contents of a Keep in two iterations are the same box or have no element in common, as its loops cut a grid. Words
   enter whenever the content is another one than that of the iteration before. A loop over a dim of the tensor changes
@@ -15,8 +15,9 @@ early, and:
   of the path as a whole, and is counted by itself.
 * Of an element that is made here the first visit loads nothing; whatever leaves a Keep below which it is changed is
   stored, unless it is of an intermediate whose last reader is below the same Keep: then it came once.
-* An input with windows (`I[c,2*y+r]`) is read by one statement alone, and its contents are boxes of index values: what
-  enters is added up one iteration after the other, see `windows`.
+* Of what is read by windows (`I[c,2*y+r]`) contents are boxes of index values: what enters is added up one iteration
+  after the other, see `windows`. No Keep of it is above two statements, but where an intermediate is at home, in the
+  outermost memory: there each of its elements stays. Likewise of an input that statements read with different dims.
 * What is held is largest in the first iteration, but for pinned parts: all kinds of places along their dims are tried.
 
 The walk (`walk_tree`), which shares no count with this, is what it is tested against.
@@ -25,7 +26,7 @@ The walk (`walk_tree`), which shares no count with this, is what it is tested ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 
@@ -76,45 +77,60 @@ def check_boxes(tree: MappingTree) -> None:
     _Boxes(tree)
 
 
-def _dims_of(tree: MappingTree, slid: Container[str]) -> dict[str, tuple[str, ...]]:
-    """The dims that subscript each stored tensor but those that slide, if these are all that there is to say of it.
+@dataclass(frozen=True, slots=True)
+class _View:
+    """How statements touch a tensor: all by the same dims, or one of them by windows."""
+
+    tensor: str
+    """The name under which it is stored."""
+    dims: tuple[str, ...]
+    """That subscript it; with windows those of all subscripts."""
+    window: TensorAccess | None = None
+    """What reads it by windows."""
+
+
+def _views_of(tree: MappingTree) -> dict[str, dict[str, _View]]:
+    """By statement and stored tensor the view of it, if dims or windows are all that there is to say of it.
 
     Raises:
-        UnboxedError: for windows, diagonals, offsets, conditions, padding, statistics of rows that no Keep names, and
-            tensors that are read in two ways.
+        UnboxedError: for diagonals, offsets, conditions, padding, statistics of rows that no Keep names, and tensors
+            that are touched in two ways, but for an input in different statements, and reading by windows.
     """
     if refused := tree.kept.uncounted(tree.leaves):
         raise UnboxedError(refused)
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, dict[str, _View]] = {}
+    plain: dict[str, _View] = {}
     for statement in tree.workload.statements:
         if statement.domain:
             raise UnboxedError(f"{statement} has a condition")
-        for access in tree.kept.touched[statement.name]:
-            if access.name in slid:
-                continue
-            dims = tuple(str(axis) for axis in access.axes)
-            plain = len(set(dims)) == len(dims) and set(dims) == access.dims
-            if not plain or found.setdefault(tree.kept.stored_as[access.name], dims) != dims:
+        own = found.setdefault(statement.name, {})
+        for number, access in enumerate(tree.kept.touched[statement.name]):
+            view = _view(tree.kept.stored_as[access.name], access, reads=number > 0)
+            others = [own.get(view.tensor, view)]
+            if view.window is None and tree.kept.roles[access.name] is not TensorRole.INPUT:
+                others.append(plain.setdefault(view.tensor, view))
+            if any(other != view for other in others) or (view.window is not None and view.tensor in own):
                 raise UnboxedError(
                     f"{access} in {statement}: every subscript needs a dim of its own, the same ones wherever "
                     f"{access.name} is read or written"
                 )
+            own[view.tensor] = view
     return found
 
 
-def _windows_of(tree: MappingTree) -> dict[str, TensorAccess]:
-    """Inputs that are read once, with subscripts of several dims or strides: by name, with the access."""
-    workload = tree.workload
-    names = [access.name for access in workload.accesses]
-    return {
-        access.name: access
-        for access in workload.accesses
-        if workload.roles[access.name] is TensorRole.INPUT
-        and names.count(access.name) == 1
-        and any(len(axis.terms) != 1 or axis.terms[0][1] != 1 for axis in access.axes)
-        and sum(len(axis.terms) for axis in access.axes) == len(access.dims)
-        and all(axis.real is None for axis in access.axes)
-    }
+def _view(tensor: str, access: TensorAccess, *, reads: bool) -> _View:
+    """An access as the view of a tensor.
+
+    Raises:
+        UnboxedError: for one that is neither by dims nor reads by windows that share no dim.
+    """
+    dims = tuple(str(axis) for axis in access.axes)
+    if len(set(dims)) == len(dims) and set(dims) == access.dims:
+        return _View(tensor, dims)
+    apart = sum(len(axis.terms) for axis in access.axes) == len(access.dims)
+    if not (apart and reads and all(axis.real is None for axis in access.axes)):
+        raise UnboxedError(f"{access}: every subscript needs dims of its own, and no padding")
+    return _View(tensor, tuple(access.dims), access)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +139,8 @@ class _Path:
 
     leaf: PathLeaf
     keeps: tuple[Placed, ...]
-    touches: frozenset[str]
-    """The stored tensors."""
+    views: Mapping[str, _View]
+    """Of the stored tensors that it touches."""
     makes: frozenset[str]
     """Those that it updates."""
 
@@ -148,13 +164,12 @@ class _Boxes:
         workload = tree.workload
         self.kept, self.roles, self.extents = tree.kept, tree.kept.roles, workload.extents
         self.rows = {each.name: each for each in self.kept.statistics}
-        self.windows = _windows_of(tree)
-        self.dims = _dims_of(tree, self.windows)
+        views = _views_of(tree)
         self.paths = tuple(
             _Path(
                 leaf=leaf,
                 keeps=placed(tree, leaf),
-                touches=frozenset(self.kept.stored_as[each.name] for each in self.kept.touched[leaf.statement]),
+                views=views[leaf.statement],
                 makes=self.kept.made[leaf.statement],
             )
             for leaf in tree.leaves
@@ -176,7 +191,8 @@ class _Boxes:
             if keep.ends:
                 self._check_end(path.leaf, keep)
             wanted = {d for d, each in keep.of.items()} if all(each.step == 1 for each in keep.of.values()) else {""}
-            if any(not wanted <= set(self.dims.get(tensor, ())) for tensor in keep.tensors):
+            views = [path.views[tensor] for tensor in keep.tensors if tensor in path.views]
+            if any(not wanted <= set(view.dims) or (wanted and view.window) for view in views):
                 raise UnboxedError(f"{keep.level} keeps a part of {', '.join(keep.tensors)} that is no box")
 
     def _check_end(self, leaf: PathLeaf, keep: Placed) -> None:
@@ -214,26 +230,36 @@ class _Boxes:
                     for address, node in reader.leaf.path
                     if isinstance(node, Sequence) and is_above(address, made[access.name].leaf.address)
                 ]
-                others = [loop.dim for loop in reader.loops(shared[-1]) if loop.dim not in access.dims]
+                plain = {str(axis) for axis in access.axes}
+                others = [loop.dim for loop in reader.loops(shared[-1]) if loop.dim not in plain]
                 if others:
                     raise UnboxedError(
-                        f"the loop over {others[0]} is above what makes {access.name} and what reads it, which has no "
-                        "such dim"
+                        f"the loop over {others[0]} is above what makes {access.name} and what reads it, in which no "
+                        "subscript is that dim"
                     )
             elif any(access.name == each.name for each in workload.statements):
                 raise UnboxedError(f"{access.name} is read before it is made")
 
-    def _touching(self, tensor: str) -> tuple[_Path, ...]:
-        """The paths whose statements touch a tensor, in the order of their run."""
-        return tuple(path for path in self.paths if tensor in path.touches)
+    def _touching(self, view: _View) -> tuple[_Path, ...]:
+        """The paths whose statements touch a tensor so, in the order of their run."""
+        return tuple(path for path in self.paths if path.views.get(view.tensor) == view)
+
+    def _view_below(self, keep: Placed, tensor: str) -> _View:
+        """How the statements below a Keep touch a tensor that it keeps."""
+        found = {path.views[tensor] for path in self.paths if keep in path.keeps and tensor in path.views}
+        if len(found) > 1:
+            raise UnboxedError(f"{tensor} is touched in two ways below a Keep of {keep.level}")
+        return found.pop()
 
     def count(self) -> TreeCount:
         loads, stores = Counter[Pair](), Counter[Pair]()
-        for tensor in self.dims:
-            for cell in self._cells(tensor):
-                self._move(tensor, cell, loads, stores)
-        for tensor, access in self.windows.items():
-            self._slide(tensor, access, loads, stores)
+        for view in dict.fromkeys(view for path in self.paths for view in path.views.values()):
+            if view.window is not None:
+                for path in self._touching(view):
+                    self._slide(path, view.tensor, view.window, loads, stores)
+                continue
+            for cell in self._cells(view):
+                self._move(view, cell, loads, stores)
         weights = self.kept.weights
         moved = tuple(
             Moved(
@@ -246,14 +272,14 @@ class _Boxes:
         )
         return TreeCount(moved=moved, rooms=self._rooms(), walked=False)
 
-    def _cells(self, tensor: str) -> Iterator[Cell]:
+    def _cells(self, view: _View) -> Iterator[Cell]:
         """A tensor, cut along the ends of its pinned parts."""
         sides = []
-        for dim in self.dims[tensor]:
+        for dim in view.dims:
             ends = {0, self.extents[dim]}
-            for path in self._touching(tensor):
+            for path in self._touching(view):
                 for keep in path.keeps:
-                    if tensor in keep.tensors and dim in keep.of:
+                    if view.tensor in keep.tensors and dim in keep.of:
                         ends |= {keep.of[dim].start, keep.of[dim].stop}
             sides.append([(dim, ends) for ends in pairwise(sorted(ends))])
         yield from (dict(cell) for cell in product(*sides))
@@ -267,13 +293,17 @@ class _Boxes:
                 found[keep.level] = keep
         return tuple(found.values())
 
-    def _move(self, tensor: str, cell: Cell, loads: Counter[Pair], stores: Counter[Pair]) -> None:
+    def _move(self, view: _View, cell: Cell, loads: Counter[Pair], stores: Counter[Pair]) -> None:
         """Add up what moves of a cell."""
-        paths = self._touching(tensor)
+        tensor, paths = view.tensor, self._touching(view)
+        every = [path for path in self.paths if tensor in path.views]
         intermediate = self.roles[tensor] is TensorRole.INTERMEDIATE
         holding = [(path, self._holding(path, tensor, cell)) for path in paths]
-        if intermediate and len({keeps[0].address for _, keeps in holding}) > 1:
+        homes = [self._holding(path, tensor, cell)[0] for path in every if intermediate]
+        if any(home.address != homes[0].address for home in homes):
             raise UnboxedError(f"{tensor} leaves one home and is needed in another")
+        if intermediate and len(every) > len(paths) and homes[0].level != self.tree.machine.memory:
+            raise UnboxedError(f"{tensor} is read by windows where it has another home than {self.tree.machine.memory}")
         empty = intermediate or self.tree.workload.semantics is Semantics.ASSIGN
         made = frozenset[str]().union(*(path.makes for path in paths))
         seen = set[Address]()
@@ -285,7 +315,8 @@ class _Boxes:
                     continue
                 seen.add(keep.address)
                 below = [each for each in paths if keep in each.keeps]
-                entered = self._entered(path, keep, tensor, cell)
+                self._view_below(keep, tensor)
+                entered = self._entered(path, keep, view.dims, cell)
                 if source is None:
                     if entered != size(cell.values()):
                         raise UnboxedError(f"{tensor} has no home and is needed again after other parts of it")
@@ -294,15 +325,17 @@ class _Boxes:
                 first = tensor in made and empty and below[0] is paths[0]
                 loads[pair] += entered - (first and size(cell.values()))
                 if any(tensor in each.makes for each in below):
-                    last = intermediate and below[-1] is paths[-1]
+                    last = intermediate and below[-1] is every[-1]
                     stores[pair] += entered - (last and size(cell.values()))
 
-    def _slide(self, tensor: str, access: TensorAccess, loads: Counter[Pair], stores: Counter[Pair]) -> None:
-        """Add up what moves of an input with windows."""
-        (path,) = self._touching(tensor)
+    def _slide(
+        self, path: _Path, tensor: str, access: TensorAccess, loads: Counter[Pair], stores: Counter[Pair]
+    ) -> None:
+        """Add up what moves of a tensor that is read by windows."""
         source = self.tree.machine.memory
         for keep in path.keeps:
-            if tensor in keep.tensors:
+            if tensor in keep.tensors and keep.level != source:
+                self._view_below(keep, tensor)
                 loops = path.loops(keep.address)
                 if windows.iterations(loops, self.extents) > windows.MOST:
                     raise UnboxedError(f"{tensor} is held in more than {windows.MOST:,} iterations")
@@ -310,14 +343,15 @@ class _Boxes:
                 if words is None:
                     raise UnboxedError(f"{access}: what {keep.level} keeps of it has gaps")
                 pair = (keep.level, source, tensor)
-                loads[pair], stores[pair] = words, 0
+                loads[pair] += words
+                stores[pair] += 0
                 source = keep.level
 
-    def _entered(self, path: _Path, keep: Placed, tensor: str, cell: Cell) -> int:
+    def _entered(self, path: _Path, keep: Placed, dims: tuple[str, ...], cell: Cell) -> int:
         """Elements of a cell that enter a Keep or begin there."""
         loops = path.loops(keep.address)
         steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
-        return BoxRuns(loops, path.outside(keep), self.dims[tensor]).entered(0, steps)[0]
+        return BoxRuns(loops, path.outside(keep), dims).entered(0, steps)[0]
 
     def _rooms(self) -> tuple[LevelRoom, ...]:
         """The most that is held at any visit."""
@@ -329,7 +363,7 @@ class _Boxes:
                 at = dict(zip(self.extents, place, strict=True))
                 held: dict[str, Counter[str]] = {}
                 for keep in path.keeps:
-                    for tensor in keep.tensors:
+                    for tensor in keep.tensors if keep.level != self.tree.machine.memory else ():
                         held.setdefault(keep.level, Counter())[tensor] += self._content(path, keep, tensor, at)
                 for level, elements in held.items():
                     occupancy.take(level, elements, path.leaf.statement)
@@ -337,16 +371,13 @@ class _Boxes:
 
     def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, tuple[Interval, ...]]) -> int:
         """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
-        loops, access = path.loops(keep.address), self.windows.get(tensor)
-        now = {
-            d: at[d][sum(loop.dim == d for loop in loops)]
-            for d in (self.dims[tensor] if access is None else access.dims)
-        }
-        if access is not None:
-            return windows.held(access, {d: beyond - first for d, (first, beyond) in now.items()})
+        loops, view = path.loops(keep.address), self._view_below(keep, tensor)
+        now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in view.dims}
+        if view.window is not None:
+            return windows.held(view.window, {d: beyond - first for d, (first, beyond) in now.items()})
         return sum(
             size((max(a, now[d][0]), min(b, now[d][1])) for d, (a, b) in cell.items())
-            for cell in self._cells(tensor)
+            for cell in self._cells(view)
             if keep in self._holding(path, tensor, cell)
         )
 
