@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 import random_trees
-from checked_trees import judged, stated
+from checked_trees import judged, stated, tried
 from mapping_trees import moved, occupied, tree_of
 from random_trees import kept_for_some, random_tree, there_for_some
 
@@ -17,6 +17,7 @@ from optmap.checker.trees.stated_rows import stated_rows
 from optmap.count.trees import count_tree, walk_tree
 from optmap.count.trees.boxes import count_boxes
 from optmap.mappings.tree import MappingTree
+from optmap.report.pictures.tree_plots import tensor_colors
 from optmap.search.chains.by_itself import Apart
 from optmap.search.chains.family import Fused
 from optmap.search.chains.pair import pair_of, steps_of
@@ -159,6 +160,9 @@ def test_a_tree_that_does_not_name_a_statistic_means_something_and_is_not_counte
     ):
         count_tree(tree)
     nodes = flash(1, keeps=("Q", "O"))
+    said = tried(workload, ["buffer", "Memory"], nodes)
+    assert said == "not kept: P.row is not kept at buffer for P"
+    assert tensor_colors(tree)["P.row"]
     nodes[-1]["sequence"][1].insert(0, {"keep": "buffer", "tensors": ["P.row"]})
     with pytest.raises(TreeError, match=r"statement O: P\.row is not kept at buffer"):
         _ = tree_of(nodes, workload)
