@@ -152,6 +152,10 @@ CHAIN_BOUNDS: dict[str, BoundMethod] = {
         description="two statements as one product, cut by loads of any of its tensors; certified",
         run=_floor("lines", "lines"),
     ),
+    "finishing": BoundMethod(
+        description="two statements as one product, when its first row or column is nearly done; certified",
+        run=_floor("finishing", "finishing"),
+    ),
     "shared": BoundMethod(
         description="products that share a tensor, cut by its loads: branches and masks, too; certified",
         run=_floor("shared", "shared"),
@@ -162,7 +166,7 @@ CHAIN_BOUNDS: dict[str, BoundMethod] = {
     ),
     "best": BoundMethod(
         description="groups of statements, each by the strongest of these arguments; certified",
-        run=_floor("best", "joined", "lines", "shared", "barrier", "alone"),
+        run=_floor("best", "joined", "lines", "finishing", "shared", "barrier", "alone"),
     ),
 }
 """The same for what is more than one product of tensors."""

@@ -23,7 +23,7 @@ class FormName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class MappingForm:
     """A form in which mappings are handed in, and what it makes of a question."""
 
     name: FormName
@@ -39,10 +39,10 @@ class Form:
     """Whether floors are answers of their own, per boundary and capacity; else every mapping brings its own along."""
 
 
-FORMS: dict[FormName, Form] = {
+FORMS: dict[FormName, MappingForm] = {
     each.name: each
     for each in (
-        Form(
+        MappingForm(
             name=FormName.TILES,
             machines="machines without fanouts and prices",
             objectives=OBJECTIVES,
@@ -50,7 +50,7 @@ FORMS: dict[FormName, Form] = {
             empties_outputs=False,
             floors_apart=True,
         ),
-        Form(
+        MappingForm(
             name=FormName.NEST,
             machines="accelerators, machines with fanouts and prices",
             objectives=MERITS,
@@ -62,7 +62,7 @@ FORMS: dict[FormName, Form] = {
 }
 
 
-def form_on(machine: Machine) -> Form:
+def form_on(machine: Machine) -> MappingForm:
     """The form of mappings on a machine: a nest where memories have prices and meshes, else tiles."""
     return FORMS[FormName.NEST if machine.stores else FormName.TILES]
 

@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 SMALLEST = {
     "allocation_attack": ["--seeds", "2", "--first", "8", "--most", "500"],
     "answer_attack": ["--trials", "6"],
+    "attention_points": ["--tokens", "512", "--heads", "64", "--memories", "32768,65536"],
     "batch_counting": ["--nests", "64", "--scalar", "8"],
     "bayesian_search": ["--layers", "R11", "--machines", "gemmini", "--seeds", "1", "--evaluations", "30"],
     "bounds_soundness": ["20", "1"],

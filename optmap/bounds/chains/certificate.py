@@ -40,6 +40,10 @@ loads_words is that of its argument, or 0 if that is less:
   no tensor's loads count more than once. = w*(ceil of the weighted sum of the right sides and of what is left of each
   tensor's loads times its elements, less the elements that joined subtracts). Of times*phi, 2*sqrt(g*o)*times is
   isqrt(floor(4*times^2*g*o)), and the other two are fractions.
+- finishing: two such statements, with `charge`: w. The theorem is that of `optmap/bounds/chains/finishing.py`, with
+  the elements of the product, all as heavy as the lightest (of w0 words), and M = floor(memory_words/w0). Check: w <=
+  J, 2*w <= c, O = ceil(w^2/2) - 1, J*c >= M + 3*O. = w0*(values of h times the theorem's right side, rounded up, less
+  the elements that joined subtracts).
 - shared: two statements or more of the form of `optmap/bounds/chains/shared.py`, with `kept`, the tensor that holds the
   elements of K, and `most`: W. All elements are as heavy as the lightest (w words), and M = floor(memory_words/w).
   Check: W >= M >= 3. = w*(ceil of the theorem's right side, 2*sqrt as above, less elements of K, unless none of them

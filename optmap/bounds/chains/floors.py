@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from optmap.bounds.chains.barrier import barrier
 from optmap.bounds.chains.certificate import chain_certificate
 from optmap.bounds.chains.counts import NOTHING, chain_counts, chain_words, loaded_tensors, stored_tensors
+from optmap.bounds.chains.finishing import finishing
 from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups, unclaimed
 from optmap.bounds.chains.joined import joined
 from optmap.bounds.chains.lines import lines
@@ -25,6 +26,7 @@ ASSUMED = (
 ARGUMENTS: Mapping[str, Argument] = {
     "joined": joined,
     "lines": lines,
+    "finishing": finishing,
     "shared": shared,
     "barrier": barrier,
     "alone": alone,

@@ -11,6 +11,7 @@ from ..core.shapes import Shape, anything, count, many, name, records
 from ..core.tools import need
 from .chain import StatedChain
 from .chain_barrier import BARRIER, barrier_loads
+from .chain_finishing import FINISHING, finishing_loads
 from .chain_lines import LINES, line_loads
 from .chain_pairs import MISSING, join
 from .chain_shared import SHARED, shared_loads
@@ -75,6 +76,7 @@ ARGUMENTS: dict[str, tuple[int, dict[str, Shape], Callable[[Any, StatedChain, in
     "alone": (1, CERTIFIED, _alone),
     "joined": (1, CERTIFIED, _joined),
     "lines": (1, LINES, line_loads),
+    "finishing": (1, FINISHING, finishing_loads),
     "shared": (2, SHARED, shared_loads),
     "barrier": (2, BARRIER, barrier_loads),
 }
