@@ -85,10 +85,10 @@ def test_rows_that_leave_and_are_needed_again_are_stored_and_loaded():
     assert moved(count) == moved(walk_tree(tree_of(nodes, workload)))
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(3))
 def test_random_trees_are_counted_as_they_are_walked(block):
     counted = 0
-    for seed in range(block * 40, block * 40 + 40):
+    for seed in range(block * 25, block * 25 + 25):
         rng = random.Random(f"rows {seed}")
         tree = random_tree(rng, largest=3, shared=seed % 4 > 0, families=random_trees.ROWS)
         if seed % 5 == 3:
@@ -105,7 +105,7 @@ def test_random_trees_are_counted_as_they_are_walked(block):
         if closed is not None:
             counted += 1
             assert (moved(closed), occupied(closed)) == (moved(walk), occupied(walk))
-    assert counted > 4
+    assert counted > 2
 
 
 ONLINE = {
@@ -180,7 +180,7 @@ def test_whole_rows_are_complete_before_they_are_read():
 @pytest.mark.parametrize("block", range(3))
 def test_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
     fitting = 0
-    for seed in range(block * 8, block * 8 + 8):
+    for seed in range(block * 6, block * 6 + 6):
         rng = random.Random(seed)
         workload = random_pair(rng, 5)
         asked = {"objective": rng.choice(("traffic", "loads")), "method": rng.choice(("fused", "fused", "apart"))}
@@ -199,7 +199,7 @@ def test_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_p
         assert any("P.row" in node.get("tensors", ()) for node in nodes_of(tmp_path / f"{seed}.json"))
         optmap.check(tmp_path / f"{seed}.json")
         assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
-    assert fitting > 4
+    assert fitting > 2
 
 
 def nodes_of(path):
@@ -274,7 +274,7 @@ def attack(seed, few):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_mapping_of_the_family_moves_less(seed):
-    _ = attack(seed, 0.01)
+    _ = attack(seed, 0.004)
 
 
 def test_the_least_memory_is_a_word_of_every_tensor_of_a_statement_and_a_row():
