@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 import random_trees
-from checked_trees import judged, stated
+from checked_trees import judged, stated, tried
 from mapping_trees import moved, occupied, tree_of
 from random_trees import kept_for_some, random_tree, there_for_some
 
@@ -17,6 +17,7 @@ from optmap.checker.trees.stated_rows import stated_rows
 from optmap.count.trees import count_tree, walk_tree
 from optmap.count.trees.boxes import count_boxes
 from optmap.mappings.tree import MappingTree
+from optmap.report.pictures.tree_plots import tensor_colors
 from optmap.search.chains.by_itself import Apart
 from optmap.search.chains.family import Fused
 from optmap.search.chains.pair import pair_of, steps_of
@@ -84,10 +85,10 @@ def test_rows_that_leave_and_are_needed_again_are_stored_and_loaded():
     assert moved(count) == moved(walk_tree(tree_of(nodes, workload)))
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(3))
 def test_random_trees_are_counted_as_they_are_walked(block):
     counted = 0
-    for seed in range(block * 40, block * 40 + 40):
+    for seed in range(block * 25, block * 25 + 25):
         rng = random.Random(f"rows {seed}")
         tree = random_tree(rng, largest=3, shared=seed % 4 > 0, families=random_trees.ROWS)
         if seed % 5 == 3:
@@ -104,7 +105,7 @@ def test_random_trees_are_counted_as_they_are_walked(block):
         if closed is not None:
             counted += 1
             assert (moved(closed), occupied(closed)) == (moved(walk), occupied(walk))
-    assert counted > 4
+    assert counted > 2
 
 
 ONLINE = {
@@ -159,6 +160,9 @@ def test_a_tree_that_does_not_name_a_statistic_means_something_and_is_not_counte
     ):
         count_tree(tree)
     nodes = flash(1, keeps=("Q", "O"))
+    said = tried(workload, ["buffer", "Memory"], nodes)
+    assert said == "not kept: P.row is not kept at buffer for P"
+    assert tensor_colors(tree)["P.row"]
     nodes[-1]["sequence"][1].insert(0, {"keep": "buffer", "tensors": ["P.row"]})
     with pytest.raises(TreeError, match=r"statement O: P\.row is not kept at buffer"):
         _ = tree_of(nodes, workload)
@@ -176,7 +180,7 @@ def test_whole_rows_are_complete_before_they_are_read():
 @pytest.mark.parametrize("block", range(3))
 def test_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
     fitting = 0
-    for seed in range(block * 8, block * 8 + 8):
+    for seed in range(block * 6, block * 6 + 6):
         rng = random.Random(seed)
         workload = random_pair(rng, 5)
         asked = {"objective": rng.choice(("traffic", "loads")), "method": rng.choice(("fused", "fused", "apart"))}
@@ -195,7 +199,7 @@ def test_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_p
         assert any("P.row" in node.get("tensors", ()) for node in nodes_of(tmp_path / f"{seed}.json"))
         optmap.check(tmp_path / f"{seed}.json")
         assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
-    assert fitting > 4
+    assert fitting > 2
 
 
 def nodes_of(path):
@@ -270,7 +274,7 @@ def attack(seed, few):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_mapping_of_the_family_moves_less(seed):
-    _ = attack(seed, 0.01)
+    _ = attack(seed, 0.004)
 
 
 def test_the_least_memory_is_a_word_of_every_tensor_of_a_statement_and_a_row():

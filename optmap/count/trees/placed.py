@@ -49,22 +49,22 @@ def placed(tree: MappingTree, leaf: PathLeaf) -> tuple[Placed, ...]:
 
 def pairs(tree: MappingTree) -> tuple[Pair, ...]:
     """Every pair of levels between which a tensor may move, whether it does or not: inner levels first."""
-    found = set[Pair]()
+    found, kept = set[Pair](), tree.kept
     for leaf in tree.leaves:
         path = placed(tree, leaf)
         for place, keep in enumerate(path):
             for tensor in keep.tensors:
-                found.update((keep.level, level, tensor) for level in _sources(tree, tensor, keep, path[:place]))
+                home = () if kept.roles[tensor] is TensorRole.INTERMEDIATE else (tree.machine.memory,)
+                found.update((keep.level, level, tensor) for level in _sources(tensor, keep, path[:place], home))
     order = [level.name for level in tree.machine.levels] + [tree.machine.memory]
-    names = list(dict.fromkeys(tree.kept.stored_as.values()))
+    names = list(dict.fromkeys(kept.stored_as.values()))
     return tuple(sorted(found, key=lambda k: (order.index(k[0]), order.index(k[1]), names.index(k[2]))))
 
 
-def _sources(tree: MappingTree, tensor: str, keep: Placed, outer: tuple[Placed, ...]) -> Iterator[str]:
+def _sources(tensor: str, keep: Placed, outer: tuple[Placed, ...], home: tuple[str, ...]) -> Iterator[str]:
     for each in reversed(outer):
         if tensor in each.tensors and each.level != keep.level:
             yield each.level
             if not each.of:
                 return
-    if tree.kept.roles[tensor] is not TensorRole.INTERMEDIATE:
-        yield tree.machine.memory
+    yield from home

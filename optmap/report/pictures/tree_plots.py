@@ -131,8 +131,7 @@ def _columns(tree: MappingTree, bars: list[Bar]) -> list[tuple[str, str]]:
 
 def tensor_colors(tree: MappingTree) -> dict[str, str]:
     """A colour per tensor, the same in every picture of a workload."""
-    names = dict.fromkeys(access.name for statement in tree.workload.statements for access in statement.accesses)
-    return {name: COLORS[place % len(COLORS)] for place, name in enumerate(names)}
+    return {name: COLORS[place % len(COLORS)] for place, name in enumerate(tree.kept.stored_as)}
 
 
 def _title(tree: MappingTree) -> str:
