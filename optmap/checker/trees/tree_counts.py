@@ -1,9 +1,11 @@
 """Words that a mapping tree moves and holds, in closed form, for trees whose contents are boxes.
 
 **The trees.** Loops over time, keeps, sequences, leaves. Every subscript is a dim alone, no dim twice in an access, and
-whatever touches a tensor has the same dims at the same places; but an input that one statement reads once may have
-subscripts of several dims and strides (`slides`), and an input may have other dims in other statements, if no Keep of
-it is above both: as nothing writes it, what one of them has of it does not matter to the other. There are no conditions
+whatever touches a tensor has the same dims at the same places; but a statement that reads a tensor once may have
+subscripts of several dims and strides there (`slides`), and an input may have other dims in other statements, if no
+Keep of it is above both: as nothing writes it, what one of them has of it does not matter to the other. What is made
+and read so has its home in the outermost level, outside all loops, and all of its elements are read: each stays there
+until then, and no Keep further in is above two statements. There are no conditions
 and no padding. Every loop of more than one trip is over a dim of each statement below, and if some of them pass a
 tensor on between branches of a sequence further in, over a dim of that tensor. Other trees are refused (`not counted`),
 where they do not mean nothing.
@@ -66,6 +68,8 @@ from .runs import MOST, courses, entries
 from .slides import slid, window_box
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
 
+HOME = "home"
+"""Stands for the subscripts of a tensor where it stays until it is read."""
 PLAIN = {"terms", "offset"}
 """What is said of a subscript without padding."""
 PINS = 6
@@ -105,9 +109,8 @@ class _Counts:
         self.subscripts = stored_dims(self.chain, self.windows)
         self.subscripts |= {rows.name: dict.fromkeys((rows.made, *rows.readers), rows.dims) for rows in tree.rows}
         self.weights = self.chain.weights | {rows.name: rows.weight for rows in tree.rows}
-        self.touchers = {
-            t: [leaf for leaf in tree.leaves if leaf.statement in own] for t, own in self.subscripts.items()
-        }
+        names = dict.fromkeys((*self.subscripts, *(tensor for tensor, _ in self.windows)))
+        self.touchers = {t: [leaf for leaf in tree.leaves if t in tree.touched[leaf.statement]] for t in names}
         self.writers = {
             t: [leaf for leaf in leaves if self.chain.held[self.chain.names[leaf.statement]] == t]
             for t, leaves in self.touchers.items()
@@ -122,10 +125,13 @@ class _Counts:
         for keep in self.tree.keeps:
             for tensor in self.tree.holds(keep):
                 weight = self.weights[tensor]
-                if tensor in self.windows:
+                axes = self._window(keep, tensor)
+                if axes == HOME:
+                    continue
+                if axes is not None:
                     outside = [o.level for o in keep.above.keeps if tensor in self.tree.holds(o)]
                     pair = (keep.level, (outside or [self.tree.memory])[-1], tensor)
-                    loads[pair] += weight * slid(keep, self.windows[tensor], self.chain.extents)
+                    loads[pair] += weight * slid(keep, axes, self.chain.extents)
                     stores[pair] += 0
                     continue
                 for source, region in self._sources(keep, tensor):
@@ -150,7 +156,8 @@ class _Counts:
                 why = f"incomplete: {self.chain.names[number]} reads {made} before it is complete"
                 need(writer.address < reader.address, f"{why}: its branch is before that of {made}")
                 for loop in set(writer.above.loops) & set(reader.above.loops):
-                    inner = loop.dim in self.chain.dims[writer.statement] and loop.dim not in dims_of(access)
+                    alone = [d for d in dims_of(access) if {"terms": [[d, 1]], "offset": 0} in access["axes"]]
+                    inner = loop.dim in self.chain.dims[writer.statement] and loop.dim not in alone
                     need(not inner, f"{why}: the loop over {loop.dim} above both leaves {made} unfinished")
         for rows in self.tree.rows:
             for number in rows.readers if rows.waits else ():
@@ -167,12 +174,25 @@ class _Counts:
         for keep in self.tree.keeps:
             for dim, _, _ in keep.pin:
                 held = self.tree.holds(keep)
-                fine = all(tensor not in self.windows and dim in self._dims(keep, tensor) for tensor in held)
+                fine = all(self._window(keep, t) is None and dim in self._dims(keep, t) for t in held)
                 need(fine, f"not counted: a keep at {keep.level} of a part of {dim}, which a tensor does not have")
+
+    def _window(self, keep: StatedKeep, tensor: str) -> Any:
+        """The subscripts by which a tensor is read below a Keep, if these are windows; `HOME` where it stays."""
+        below = [leaf.statement for leaf in self.touchers[tensor] if keep in leaf.above.keeps]
+        if not any((tensor, statement) in self.windows for statement in below):
+            return None
+        if keep.level == self.tree.memory:
+            stays = len(below) == len(self.touchers[tensor]) and not keep.pin and not keep.above.loops
+            need(stays, f"not counted: {tensor} is read by windows and not always at home in {keep.level}")
+            return HOME
+        need(len(below) == 1, f"not counted: {tensor} is read by windows where {keep.level} keeps it for others, too")
+        return self.windows[tensor, below[0]]
 
     def _dims(self, keep: StatedKeep, tensor: str) -> list[str]:
         """The dims of the subscripts of a tensor below a Keep."""
-        below = [self.subscripts[tensor][each.statement] for each in self.touchers[tensor] if keep in each.above.keeps]
+        own = self.subscripts[tensor]
+        below = [own[each.statement] for each in self.touchers[tensor] if keep in each.above.keeps]
         need(below[1:] == below[:-1], f"not counted: {tensor} is touched with different dims below a keep")
         return below[0]
 
@@ -231,14 +251,13 @@ class _Counts:
     def _held(self, level: str, leaf: StatedLeaf) -> int:
         """The most that a level holds while a leaf runs."""
         keeps = [keep for keep in leaf.above.keeps if keep.level == level]
-        held: list[tuple[str, list[str], dict[str, int], Region]] = []
+        held: list[tuple[str, Any, dict[str, int], Region | None]] = []
         for keep in keeps:
             depths = {d: sum(loop.dim == d for loop in keep.above.loops) for d in self.chain.extents}
             for tensor in self.tree.holds(keep):
-                if tensor in self.windows:
-                    held.append((tensor, [], depths, {}))
-                else:
-                    held.append((tensor, self._dims(keep, tensor), depths, self._region(keep, tensor)))
+                axes = self._window(keep, tensor)
+                region = self._region(keep, tensor) if axes is None else None
+                held.append((tensor, self._dims(keep, tensor) if axes is None else axes, depths, region))
         kinds = []
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
@@ -251,8 +270,8 @@ class _Counts:
             words = 0
             for tensor, dims, depths, region in held:
                 now = {d: left[d][depth] for d, depth in depths.items()}
-                if tensor in self.windows:
-                    part: Region = {window_box(self.windows[tensor], now): 1}
+                if region is None:
+                    part: Region = {window_box(dims, now): 1}
                 else:
                     part = both({tuple(now[d] for d in dims): 1}, region)
                 words += self.weights[tensor] * size(part)
@@ -260,25 +279,31 @@ class _Counts:
         return most
 
 
-def window_axes(chain: StatedChain) -> dict[str, Any]:
-    """Inputs that are read once with other subscripts than dims alone: by name, with these, which share no dim."""
-    every = [access for accesses in chain.accesses for access in accesses]
-    found = {}
-    for access in every:
-        name, dims = access["tensor"], dims_of(access)
-        alone = all(axis["terms"] == [[d, 1]] for axis in access["axes"] for d, _ in axis["terms"][:1])
-        read = name not in chain.names and sum(other["tensor"] == name for other in every) == 1
-        if (
-            read
-            and not alone
-            and len(set(dims)) == len(dims)
-            and all(axis["terms"] and set(axis) == PLAIN for axis in access["axes"])
-        ):
-            found[name] = access["axes"]
+def window_axes(chain: StatedChain) -> dict[tuple[str, int], Any]:
+    """What a statement reads once with other subscripts than dims alone, which share no dim; all of it, if it is made.
+
+    Returns:
+        Subscripts by the name under which the tensor is stored and by the statement.
+    """
+    found: dict[tuple[str, int], Any] = {}
+    for number, (_, *inputs) in enumerate(chain.accesses):
+        for access in inputs:
+            name, dims = access["tensor"], dims_of(access)
+            alone = all(axis["terms"] == [[d, 1]] for axis in access["axes"] for d, _ in axis["terms"][:1])
+            once = sum(chain.held[other["tensor"]] == chain.held[name] for other in chain.accesses[number]) == 1
+            plain = all(axis["terms"] and set(axis) == PLAIN for axis in access["axes"])
+            if alone or not once or not plain or len(set(dims)) < len(dims):
+                continue
+            if name in chain.names:
+                made = chain.accesses[chain.names.index(name)][0]
+                box = window_box(access["axes"], {d: (0, n) for d, n in chain.extents.items()})
+                every = tuple((0, chain.extents[d]) for d in dims_of(made))
+                need(box == every, f"not counted: {chain.names[number]} does not read all of {name}")
+            found[chain.held[name], number] = access["axes"]
     return found
 
 
-def stored_dims(chain: StatedChain, windows: Container[str] = ()) -> dict[str, dict[int, list[str]]]:
+def stored_dims(chain: StatedChain, windows: Container[tuple[str, int]] = ()) -> dict[str, dict[int, list[str]]]:
     """The dims of the subscripts of every tensor but those with windows.
 
     Returns:
@@ -293,7 +318,7 @@ def stored_dims(chain: StatedChain, windows: Container[str] = ()) -> dict[str, d
         need(not said.conditions, f"not counted: {said.name} has conditions")
         for access in chain.accesses[number]:
             tensor, dims = access["tensor"], dims_of(access)
-            if tensor in windows:
+            if (chain.held[tensor], number) in windows:
                 continue
             plain = access["axes"] == [{"terms": [[d, 1]], "offset": 0} for d in dims]
             need(plain and len(set(dims)) == len(dims), f"not counted: {tensor} has subscripts that are no dims alone")

@@ -87,6 +87,8 @@ class _View:
     """That subscript it; with windows those of all subscripts."""
     window: TensorAccess | None = None
     """What reads it by windows."""
+    reader: str = ""
+    """The statement that does."""
 
 
 def _views_of(tree: MappingTree) -> dict[str, dict[str, _View]]:
@@ -105,10 +107,16 @@ def _views_of(tree: MappingTree) -> dict[str, dict[str, _View]]:
             raise UnboxedError(f"{statement} has a condition")
         own = found.setdefault(statement.name, {})
         for number, access in enumerate(tree.kept.touched[statement.name]):
-            view = _view(tree.kept.stored_as[access.name], access, reads=number > 0)
+            view = _view(tree.kept.stored_as[access.name], access, statement.name if number else "")
             others = [own.get(view.tensor, view)]
             if view.window is None and tree.kept.roles[access.name] is not TensorRole.INPUT:
                 others.append(plain.setdefault(view.tensor, view))
+            if (
+                view.window is not None
+                and view.tensor in plain
+                and not _reads_all(tree, view.window, plain[view.tensor])
+            ):
+                raise UnboxedError(f"{access} in {statement} does not read all of {access.name}")
             if any(other != view for other in others) or (view.window is not None and view.tensor in own):
                 raise UnboxedError(
                     f"{access} in {statement}: every subscript needs a dim of its own, the same ones wherever "
@@ -118,8 +126,14 @@ def _views_of(tree: MappingTree) -> dict[str, dict[str, _View]]:
     return found
 
 
-def _view(tensor: str, access: TensorAccess, *, reads: bool) -> _View:
-    """An access as the view of a tensor.
+def _reads_all(tree: MappingTree, access: TensorAccess, made: _View) -> bool:
+    """Whether windows go over every element that is made of a tensor."""
+    extents = tree.workload.extents
+    return all(axis.count(extents) == extents[dim] for axis, dim in zip(access.axes, made.dims, strict=True))
+
+
+def _view(tensor: str, access: TensorAccess, reader: str) -> _View:
+    """An access as the view of a tensor; of a statement that reads it, if a name is given.
 
     Raises:
         UnboxedError: for one that is neither by dims nor reads by windows that share no dim.
@@ -128,9 +142,9 @@ def _view(tensor: str, access: TensorAccess, *, reads: bool) -> _View:
     if len(set(dims)) == len(dims) and set(dims) == access.dims:
         return _View(tensor, dims)
     apart = sum(len(axis.terms) for axis in access.axes) == len(access.dims)
-    if not (apart and reads and all(axis.real is None for axis in access.axes)):
+    if not (apart and reader and all(axis.real is None for axis in access.axes)):
         raise UnboxedError(f"{access}: every subscript needs dims of its own, and no padding")
-    return _View(tensor, tuple(access.dims), access)
+    return _View(tensor, tuple(access.dims), access, reader)
 
 
 @dataclass(frozen=True, slots=True)

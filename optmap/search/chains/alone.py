@@ -9,11 +9,12 @@ from fractions import Fraction
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds.chains.counts import starts_empty
+from optmap.count.trees import count_tree
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.forms import path_of, several_trips
 from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
+from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import BOTTLENECK
-from optmap.search.chains.pair import is_plain
 from optmap.search.chains.trees import Branch, keeps, loops
 from optmap.search.method import METHODS
 from optmap.search.question import Question
@@ -29,20 +30,13 @@ def check_alone(workload: Workload) -> None:
     """Refuse what has no mapping by itself.
 
     Raises:
-        InputError: for a statement under a condition, one that is neither a product nor a function of elements, and
-            one that reads an intermediate with windows.
+        InputError: for a statement under a condition, and one that is neither a product nor a function of elements.
     """
     for each in workload.statements:
         plain = each.multiplies or not (each.row or each.reduction_dims)
         if each.domain or not plain:
             what = "has a condition" if each.domain else "is neither a product nor a function of single elements"
             raise InputError(f"{each.name} of {workload.title} {what}; no mappings of it are known here")
-        for access in each.inputs:
-            if workload.roles[access.name] is TensorRole.INTERMEDIATE and not is_plain(access):
-                raise InputError(
-                    f"{each.name} reads {access}, which another statement makes, with other subscripts than dims; "
-                    "mappings of that are not counted"
-                )
 
 
 def tails_of(workload: Workload) -> dict[str, tuple[str, ...]]:
@@ -68,10 +62,36 @@ def by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch]
     if path is None:
         return None
     levels = [level.name for level in machine.levels]
+    behind = [path, *(_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)]
     joined = _with_functions(workload, path, statement, tail, levels)
-    if joined is not None:
-        return [joined]
-    return [path, *(_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)]
+    if joined is None or not tail:
+        return behind
+    part = part_of(workload, (name, *tail))
+    costs = [
+        count_tree(
+            MappingTree(workload=part, machine=machine, nodes=one_after_other(part, machine.memory, each, ()))
+        ).value_of(question.objective, part, machine)
+        for each in ([joined], behind)
+    ]
+    return [joined] if costs[0] <= costs[1] else behind
+
+
+def part_of(workload: Workload, names: Ordered[str]) -> Workload:
+    """Some statements as a workload of its own.
+
+    Args:
+        workload: the chain.
+        names: of statements, the one that hands on what it makes last.
+    """
+    statements = tuple(each for each in workload.statements if each.name in names)
+    dims = {dim for each in statements for dim in each.dims}
+    handed = workload.roles[names[-1]] is TensorRole.INTERMEDIATE
+    return Workload(
+        name="",
+        statements=statements,
+        sizes=tuple((dim, size) for dim, size in workload.sizes if dim in dims),
+        semantics=Semantics.ASSIGN if handed else workload.semantics,
+    )
 
 
 def in_order(
@@ -198,16 +218,18 @@ def _with_functions(
     Returns:
         None if the tile is not complete anywhere.
     """
-    if not tail:
-        return path
     dims, names = statement.output.dims, {statement.name, workload.stored_as[statement.name]}
     place, keep = next((n, each) for n, each in enumerate(path) if isinstance(each, Keep) and names & {*each.tensors})
     summed = next((n for n in range(place) if isinstance(node := path[n], Loop) and node.dim not in dims), place)
     if any(not isinstance(node, Loop) or node.dim in dims for node in path[summed:place]):
         return None
-    others = tuple(tensor for tensor in keep.tensors if tensor not in names)
-    rest = (*path[summed:place], *keeps(keep.level, others), *path[place + 1 :])
+    again = {loop.dim for loop in path[summed:place] if isinstance(loop, Loop)}
+    if again and any(again.isdisjoint(access.dims) for access in statement.inputs):
+        return None  # what stays in these loops would come again with every tile
+    inside = [tensor for tensor in keep.tensors if again and tensor not in names]
+    outside = tuple(tensor for tensor in keep.tensors if tensor not in inside)
+    rest = (*path[summed:place], *keeps(keep.level, inside), *path[place + 1 :])
     left = {**workload.extents, **{node.dim: node.tile for node in path[:summed] if isinstance(node, Loop)}}
     inner = levels[: levels.index(keep.level)]
     functions = [_element_by_element(workload, workload.statement(each), inner, left) for each in tail]
-    return (*path[:summed], Keep(level=keep.level, tensors=(statement.name,)), Sequence(branches=(rest, *functions)))
+    return (*path[:summed], Keep(level=keep.level, tensors=outside), Sequence(branches=(rest, *functions)))

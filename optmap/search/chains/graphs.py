@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.trees import count_tree
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.alone import by_itself, check_alone, in_order, in_words_of, one_after_other, tails_of
+from optmap.search.chains.alone import by_itself, check_alone, in_order, in_words_of, one_after_other, part_of, tails_of
 from optmap.search.chains.trees import Branch
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.workload import Semantics, Workload
+from optmap.workloads.workload import Workload
 
 FAMILY = (
     "one after the other, with what is between them in the memory: runs of products and gates, each the best of its "
@@ -101,7 +101,7 @@ class ChainGraph:
             if self.question.clock.late:
                 return
             names = self._statements(makes)
-            part = self._workload(names)
+            part = part_of(self.workload, names)
             (level,) = self.question.machine.levels
             machine = replace(self.question.machine, levels=(in_words_of(level, self.workload, part),))
             try:
@@ -144,18 +144,6 @@ class ChainGraph:
         """All statements of a part: what is done in place of what it hands on is none of it."""
         return [*(each for name in makes[:-1] for each in (name, *self.tails[name])), makes[-1]]
 
-    def _workload(self, names: Sequence[str]) -> Workload:
-        """Some statements as a workload of its own."""
-        statements = tuple(each for each in self.workload.statements if each.name in names)
-        dims = {dim for each in statements for dim in each.dims}
-        handed = self.workload.roles[names[-1]] is TensorRole.INTERMEDIATE
-        return Workload(
-            name="",
-            statements=statements,
-            sizes=tuple((dim, size) for dim, size in self.workload.sizes if dim in dims),
-            semantics=Semantics.ASSIGN if handed else self.workload.semantics,
-        )
-
     def _words(self, part: Workload, nodes: Branch) -> int:
         """Words that a mapping of a part moves."""
         machine = self.question.machine
@@ -169,7 +157,7 @@ class ChainGraph:
             return self.workload.operations  # so that a part that has a place is taken
         path, *behind = branches
         done = () if behind else self.tails[name]
-        words = self._words(self._workload((name, *done)), path)
+        words = self._words(part_of(self.workload, (name, *done)), path)
         return words + sum(map(self._in_place, self.tails[name])) * bool(behind)
 
     def _in_place(self, name: str) -> int:
