@@ -85,6 +85,8 @@ def _dims_of(tree: MappingTree, slid: Container[str]) -> dict[str, tuple[str, ..
     """
     if refused := tree.kept.uncounted(tree.leaves):
         raise UnboxedError(refused)
+    if tree.kept.rows_in_part:
+        raise UnboxedError("there is a function of rows, and a condition")
     found: dict[str, tuple[str, ...]] = {}
     for statement in tree.workload.statements:
         if statement.domain:
