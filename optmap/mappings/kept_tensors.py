@@ -24,10 +24,17 @@ class KeptTensors:
     weights: Mapping[str, int]
     """Words of an element."""
     statistics: tuple[RowStatistic, ...]
+    conditions: bool
+    """Whether some statement has conditions."""
     touched: Mapping[str, tuple[TensorAccess, ...]]
     """Per statement all accesses, its output first, those to statistics last."""
     made: Mapping[str, frozenset[str]]
     """Per statement what it updates, by the names under which it is stored."""
+
+    @property
+    def rows_in_part(self) -> bool:
+        """Whether conditions leave out points, so that an iteration may touch some of its rows only."""
+        return bool(self.statistics) and self.conditions
 
     def uncounted(self, leaves: Iterable[PathLeaf]) -> str:
         """Why the statistics of rows of a tree cannot be counted; empty if they can."""
@@ -62,6 +69,7 @@ def kept_tensors(workload: Workload) -> KeptTensors:
         roles=workload.roles | {each.name: TensorRole.INTERMEDIATE for each in statistics},
         weights=weights | {each.name: workload.weight(each.access) for each in statistics},
         statistics=statistics,
+        conditions=any(each.domain for each in workload.statements),
         touched=touched,
         made=made,
     )

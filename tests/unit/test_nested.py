@@ -177,14 +177,13 @@ def test_attention_and_an_mlp_are_near_their_floors():
     ("text", "options", "reason"),
     [
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]", {}, "P .* is neither a"),
-        ("S[m] = A[m,k]*B[k]; C[n] = S[2*n]*D[n]", {}, "C reads S.2.n., which another statement makes"),
         ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {}, "S .* has a condition"),
         (PAIR, {"objective": "traffic"}, "bottleneck, sum"),
         (PAIR, {"machine": "eyeriss"}, "one by itself"),
     ],
 )
 def test_what_has_no_mapping_on_levels_is_refused_by_name(text, options, reason):
-    extents = {d: 4 if d != "n" else 2 for d in "mlknp" if d in text}
+    extents = {d: 4 for d in "mlknp" if d in text}
     with pytest.raises(InputError, match=reason):
         optmap.solve(text, extents=extents, **({"machine": levels(64, 512)} | options))
 

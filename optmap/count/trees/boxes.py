@@ -30,13 +30,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 
-from optmap.base.errors import InputError
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.runs import BoxRuns, Interval, size
+from optmap.count.trees.views import TensorView, UnboxedError, views_of
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
@@ -44,10 +44,6 @@ from optmap.workloads.workload import Semantics, TensorAccess
 
 Cell = dict[str, Interval]
 """A box of a tensor, by dim."""
-
-
-class UnboxedError(InputError):
-    """A tree that only a walk can count: which of its contents are no boxes."""
 
 
 def count_boxes(tree: MappingTree) -> TreeCount | None:
@@ -78,82 +74,12 @@ def check_boxes(tree: MappingTree) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """How statements touch a tensor: all by the same dims, or one of them by windows."""
-
-    tensor: str
-    """The name under which it is stored."""
-    dims: tuple[str, ...]
-    """That subscript it; with windows those of all subscripts."""
-    window: TensorAccess | None = None
-    """What reads it by windows."""
-    reader: str = ""
-    """The statement that does."""
-
-
-def _views_of(tree: MappingTree) -> dict[str, dict[str, _View]]:
-    """By statement and stored tensor the view of it, if dims or windows are all that there is to say of it.
-
-    Raises:
-        UnboxedError: for diagonals, offsets, conditions, padding, statistics of rows that no Keep names, and tensors
-            that are touched in two ways, but for an input in different statements, and reading by windows.
-    """
-    if refused := tree.kept.uncounted(tree.leaves):
-        raise UnboxedError(refused)
-    found: dict[str, dict[str, _View]] = {}
-    plain: dict[str, _View] = {}
-    for statement in tree.workload.statements:
-        if statement.domain:
-            raise UnboxedError(f"{statement} has a condition")
-        own = found.setdefault(statement.name, {})
-        for number, access in enumerate(tree.kept.touched[statement.name]):
-            view = _view(tree.kept.stored_as[access.name], access, statement.name if number else "")
-            others = [own.get(view.tensor, view)]
-            if view.window is None and tree.kept.roles[access.name] is not TensorRole.INPUT:
-                others.append(plain.setdefault(view.tensor, view))
-            if (
-                view.window is not None
-                and view.tensor in plain
-                and not _reads_all(tree, view.window, plain[view.tensor])
-            ):
-                raise UnboxedError(f"{access} in {statement} does not read all of {access.name}")
-            if any(other != view for other in others) or (view.window is not None and view.tensor in own):
-                raise UnboxedError(
-                    f"{access} in {statement}: every subscript needs a dim of its own, the same ones wherever "
-                    f"{access.name} is read or written"
-                )
-            own[view.tensor] = view
-    return found
-
-
-def _reads_all(tree: MappingTree, access: TensorAccess, made: _View) -> bool:
-    """Whether windows go over every element that is made of a tensor."""
-    extents = tree.workload.extents
-    return all(axis.count(extents) == extents[dim] for axis, dim in zip(access.axes, made.dims, strict=True))
-
-
-def _view(tensor: str, access: TensorAccess, reader: str) -> _View:
-    """An access as the view of a tensor; of a statement that reads it, if a name is given.
-
-    Raises:
-        UnboxedError: for one that is neither by dims nor reads by windows that share no dim.
-    """
-    dims = tuple(str(axis) for axis in access.axes)
-    if len(set(dims)) == len(dims) and set(dims) == access.dims:
-        return _View(tensor, dims)
-    apart = sum(len(axis.terms) for axis in access.axes) == len(access.dims)
-    if not (apart and reader and all(axis.real is None for axis in access.axes)):
-        raise UnboxedError(f"{access}: every subscript needs dims of its own, and no padding")
-    return _View(tensor, tuple(access.dims), access, reader)
-
-
-@dataclass(frozen=True, slots=True)
 class _Path:
     """A leaf as its Keeps see it."""
 
     leaf: PathLeaf
     keeps: tuple[Placed, ...]
-    views: Mapping[str, _View]
+    views: Mapping[str, TensorView]
     """Of the stored tensors that it touches."""
     makes: frozenset[str]
     """Those that it updates."""
@@ -178,7 +104,7 @@ class _Boxes:
         workload = tree.workload
         self.kept, self.roles, self.extents = tree.kept, tree.kept.roles, workload.extents
         self.rows = {each.name: each for each in self.kept.statistics}
-        views = _views_of(tree)
+        views = views_of(tree)
         self.paths = tuple(
             _Path(
                 leaf=leaf,
@@ -254,11 +180,11 @@ class _Boxes:
             elif any(access.name == each.name for each in workload.statements):
                 raise UnboxedError(f"{access.name} is read before it is made")
 
-    def _touching(self, view: _View) -> tuple[_Path, ...]:
+    def _touching(self, view: TensorView) -> tuple[_Path, ...]:
         """The paths whose statements touch a tensor so, in the order of their run."""
         return tuple(path for path in self.paths if path.views.get(view.tensor) == view)
 
-    def _view_below(self, keep: Placed, tensor: str) -> _View:
+    def _view_below(self, keep: Placed, tensor: str) -> TensorView:
         """How the statements below a Keep touch a tensor that it keeps."""
         found = {path.views[tensor] for path in self.paths if keep in path.keeps and tensor in path.views}
         if len(found) > 1:
@@ -286,7 +212,7 @@ class _Boxes:
         )
         return TreeCount(moved=moved, rooms=self._rooms(), walked=False)
 
-    def _cells(self, view: _View) -> Iterator[Cell]:
+    def _cells(self, view: TensorView) -> Iterator[Cell]:
         """A tensor, cut along the ends of its pinned parts."""
         sides = []
         for dim in view.dims:
@@ -307,7 +233,7 @@ class _Boxes:
                 found[keep.level] = keep
         return tuple(found.values())
 
-    def _move(self, view: _View, cell: Cell, loads: Counter[Pair], stores: Counter[Pair]) -> None:
+    def _move(self, view: TensorView, cell: Cell, loads: Counter[Pair], stores: Counter[Pair]) -> None:
         """Add up what moves of a cell."""
         tensor, paths = view.tensor, self._touching(view)
         every = [path for path in self.paths if tensor in path.views]

@@ -108,7 +108,7 @@ def best_fused(pair: ProductPair, memory: int, clock: Clock = NO_LIMIT) -> Fused
             break
         outer, stays = divmod(number, len(STAYS))
         promising = inner[outer][least[number] <= best[0]]
-        options = (False, True) if pair.rows is not None and pair.rows.side == outer else (False,)
+        options = (True, False) if pair.rows is not None and pair.rows.side == outer else (False,)
         for each in (
             one for rows in options for one in _fused(pair, memory, outer, STAYS[stays], promising, rows_stay=rows)
         ):

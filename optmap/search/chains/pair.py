@@ -161,6 +161,11 @@ def steps_of(workload: Workload) -> tuple[ProductStep, ...]:
             f"{twice} is read by two statements; fused mappings need operands of their own: no same tensor"
         )
     for statistic in row_statistics(workload):
+        if any(each.domain for each in workload.statements):
+            raise InputError(
+                f"{statistic.made_by} is made by a function of rows, and there are conditions; fused mappings are not "
+                "known of both"
+            )
         why = statistic.unknown or statistic.waits
         if why:
             raise InputError(
