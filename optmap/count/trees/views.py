@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from optmap.base.errors import InputError
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
+from optmap.workloads.statement import Statement
 from optmap.workloads.workload import TensorAccess
 
 
@@ -46,7 +47,7 @@ def views_of(tree: MappingTree) -> dict[str, dict[str, TensorView]]:
             raise UnboxedError(f"{statement} has a condition")
         own = found.setdefault(statement.name, {})
         for number, access in enumerate(tree.kept.touched[statement.name]):
-            view = _view(tree.kept.stored_as[access.name], access, statement.name if number else "")
+            view = _view(tree.kept.stored_as[access.name], access, statement, reads=number > 0)
             others = [own.get(view.tensor, view)]
             if view.window is None and tree.kept.roles[access.name] is not TensorRole.INPUT:
                 others.append(plain.setdefault(view.tensor, view))
@@ -71,8 +72,8 @@ def _reads_all(tree: MappingTree, access: TensorAccess, made: TensorView) -> boo
     return all(axis.count(extents) == extents[dim] for axis, dim in zip(access.axes, made.dims, strict=True))
 
 
-def _view(tensor: str, access: TensorAccess, reader: str) -> TensorView:
-    """An access as the view of a tensor; of a statement that reads it, if a name is given.
+def _view(tensor: str, access: TensorAccess, statement: Statement, *, reads: bool) -> TensorView:
+    """An access as the view of a tensor.
 
     Raises:
         UnboxedError: for one that is neither by dims nor reads by windows that share no dim.
@@ -81,6 +82,6 @@ def _view(tensor: str, access: TensorAccess, reader: str) -> TensorView:
     if len(set(dims)) == len(dims) and set(dims) == access.dims:
         return TensorView(tensor, dims)
     apart = sum(len(axis.terms) for axis in access.axes) == len(access.dims)
-    if not (apart and reader and all(axis.real is None for axis in access.axes)):
-        raise UnboxedError(f"{access}: every subscript needs dims of its own, and no padding")
-    return TensorView(tensor, tuple(access.dims), access, reader)
+    if not (apart and reads and all(axis.real is None for axis in access.axes)):
+        raise UnboxedError(f"{access} in {statement}: every subscript needs a dim of its own, and no padding")
+    return TensorView(tensor, tuple(access.dims), access, statement.name)
