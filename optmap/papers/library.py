@@ -1,0 +1,16 @@
+"""The papers there are, each imported when it is asked for."""
+
+from __future__ import annotations
+
+from optmap.base.registry import Registry
+from optmap.papers.items import Paper
+
+PAPERS: Registry[Paper] = Registry("paper")
+"""Papers by the name that the shell has for them."""
+
+
+@PAPERS.add("quickflow")
+def _quickflow() -> Paper:
+    from optmap.papers.quickflow import paper
+
+    return paper.PAPER
