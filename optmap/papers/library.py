@@ -14,3 +14,10 @@ def _quickflow() -> Paper:
     from optmap.papers.quickflow import paper
 
     return paper.PAPER
+
+
+@PAPERS.add("dinh")
+def _dinh() -> Paper:
+    from optmap.papers.dinh import paper
+
+    return paper.PAPER
