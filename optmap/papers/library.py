@@ -9,9 +9,9 @@ PAPERS: Registry[Paper] = Registry("paper")
 """Papers by the name that the shell has for them."""
 
 
-@PAPERS.add("quickflow")
-def _quickflow() -> Paper:
-    from optmap.papers.quickflow import paper
+@PAPERS.add("mopt")
+def _mopt() -> Paper:
+    from optmap.papers.mopt import paper
 
     return paper.PAPER
 
@@ -19,5 +19,12 @@ def _quickflow() -> Paper:
 @PAPERS.add("dinh")
 def _dinh() -> Paper:
     from optmap.papers.dinh import paper
+
+    return paper.PAPER
+
+
+@PAPERS.add("quickflow")
+def _quickflow() -> Paper:
+    from optmap.papers.quickflow import paper
 
     return paper.PAPER

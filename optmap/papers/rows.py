@@ -97,7 +97,7 @@ def held(
 
 def claimed(
     quantity: str,
-    paper: Value,
+    paper: Number | str,
     ours: Value,
     *,
     holds: bool,

@@ -53,7 +53,7 @@ def theorem_15() -> Rows:
     )
     yield claimed(
         "the same with the slices that there are",
-        None,
+        "a bound",
         theorem15(layer, 4096).words,
         holds=theorem15(layer, 4096).words <= answer.exact,
     )
@@ -205,7 +205,7 @@ def lifted_program() -> Rows:
     )
     volume = lifted_face(conv2d(n=1, k=64, c=64, h=56, w=56, r=1, s=1, stride=2), 4096, limit=1).volume
     yield claimed(
-        "operations of the block with min(stride, L_r) in its place", None, round(volume, 3), holds=volume >= 1
+        "operations of the block with min(stride, L_r) in its place", "a block", round(volume, 3), holds=volume >= 1
     )
 
 

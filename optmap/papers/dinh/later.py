@@ -105,7 +105,9 @@ def assignment() -> Rows:
         counterexample="the mapping of Figure 6.1.1 breaks it: a subloop is on one level only",
         false=0 in sums,
     )
-    yield claimed("sum over i and k of X = 1 for every subloop", None, str(over_levels), holds=set(over_levels) == {1})
+    yield claimed(
+        "sum over i and k of X = 1 for every subloop", "all 1", str(over_levels), holds=set(over_levels) == {1}
+    )
 
 
 @LATER.item("Spatial communication L_v", "Who is sent the same words", where="section 6.1.3")
