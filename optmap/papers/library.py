@@ -16,9 +16,23 @@ def _mopt() -> Paper:
     return paper.PAPER
 
 
+@PAPERS.add("ioopt")
+def _ioopt() -> Paper:
+    from optmap.papers.ioopt import paper
+
+    return paper.PAPER
+
+
 @PAPERS.add("dinh")
 def _dinh() -> Paper:
     from optmap.papers.dinh import paper
+
+    return paper.PAPER
+
+
+@PAPERS.add("sunstone")
+def _sunstone() -> Paper:
+    from optmap.papers.sunstone import paper
 
     return paper.PAPER
 
