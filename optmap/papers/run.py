@@ -65,11 +65,12 @@ def reproduce(paper: str | None = None, item: str | None = None, **options: Unpa
     papers = [PAPERS[name] for name in PAPERS] if paper is None else [PAPERS[paper]]
     wanted = [(own, each) for own in papers for each in (own.items if item is None else (own.item(item),))]
     folder = asked["directory"]
-    kept = {} if folder is None or asked["fresh"] else _kept(Path(folder), wanted)
+    kept = {} if folder is None else _kept(Path(folder), wanted)
     if asked["listing"]:
         runs = [ItemRun(paper=own, item=each, points=kept.get((own.key, each.name), {})) for own, each in wanted]
         return Reproduction(runs=tuple(runs), listed=True)
-    work = _Work(wanted, kept, quick=asked["quick"], folder=None if folder is None else made_folder(folder))
+    place = None if folder is None else made_folder(folder)
+    work = _Work(wanted, kept, quick=asked["quick"], fresh=asked["fresh"], folder=place)
     reused = work.done
     jobs = min(asked["jobs"] or default_jobs(), max(1, work.left))
     work.go(InlineEngine(ITEM_POINTS) if jobs == 1 else LocalEngine(jobs, ITEM_POINTS), asked["progress"])
@@ -88,16 +89,25 @@ def _kept(folder: Path, wanted: list[tuple[Paper, PaperItem]]) -> Kept:
 
 
 class _Work:
-    """Points that are to be answered, and those that are."""
+    """Points that are to be answered, and those that are; `fresh` keeps of the folder only what is not asked for."""
 
-    def __init__(self, wanted: list[tuple[Paper, PaperItem]], kept: Kept, *, quick: bool, folder: Path | None) -> None:
+    def __init__(
+        self,
+        wanted: list[tuple[Paper, PaperItem]],
+        kept: Kept,
+        *,
+        quick: bool,
+        fresh: bool,
+        folder: Path | None,
+    ) -> None:
         self._folder = folder
         self._wanted = wanted
         self._found: Kept = {}
         self._open: list[tuple[int, str]] = []
         for place, (paper, item) in enumerate(wanted):
-            known = kept.get((paper.key, item.name), {})
             points = item.asked(quick=quick)
+            known = kept.get((paper.key, item.name), {})
+            known = {point: rows for point, rows in known.items() if not (fresh and point in points)}
             self._found[paper.key, item.name] = {
                 point: known[point] for point in item.points or ("",) if point in known
             }
