@@ -139,7 +139,7 @@ class _Work:
         return ItemRun(paper=paper, item=item, points=points)
 
     def go(self, engine: Engine, progress: Progress | None) -> None:
-        """Answer all points, and keep each as soon as it is answered."""
+        """Answer all points, and keep each as soon as it is answered; none whose work was interrupted."""
         if not self._open:
             return
 
@@ -151,6 +151,8 @@ class _Work:
         tell(self._open[0][0], 0)
         with closing(engine.run(self._tasks(), stopping)) as outcomes:
             for number, outcome in enumerate((each for each in outcomes if each is not None), 1):
+                if stopping():
+                    continue  # its searches were cut short, so that its rows are not those of a whole run
                 place, point = self._open[outcome.number]
                 self._of(place)[point] = rows_of(outcome.text, outcome.error or outcome.stop)
                 if self._folder is not None:

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 import optmap
 from optmap.base.errors import InputError, UnknownNameError
 from optmap.cli.app import app
+from optmap.papers import run as run_module
+from optmap.papers import tasks
 from optmap.papers.answer import ItemRun
 from optmap.papers.items import Collected, Paper, PaperItem
 from optmap.papers.library import PAPERS
@@ -143,6 +145,19 @@ def test_a_folder_keeps_documents_and_a_page_and_goes_on_from_them(tmp_path: Pat
     assert [list(run.points) for run in fresh.runs] == [[""], ["2", "3"], [""], []]
     assert fresh.runs[1].rows[0].quantity == "2 squared"
     assert fresh.runs[1].points["3"] == again.runs[1].points["3"]
+
+
+@pytest.mark.usefixtures("toy")
+def test_what_was_interrupted_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = list[str]()
+    monkeypatch.setattr(run_module, "stopping", lambda: bool(heard))
+    monkeypatch.setattr(
+        tasks.PointRows, "to_dict", lambda rows, real=tasks.PointRows.to_dict: heard.append("") or real(rows)
+    )
+    cut = optmap.reproduce("toy", quick=True, jobs=1, directory=tmp_path)
+    assert cut.interrupted
+    assert not any(run.points for run in cut.runs)
+    assert not (tmp_path / "toy").exists()
 
 
 @pytest.mark.usefixtures("toy")
