@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from optmap.native.run.results import Runs as Runs
     from optmap.native.validate.validation import Validation as Validation
     from optmap.onnx_import.model import ImportedModel as ImportedModel
+    from optmap.papers.answer import Reproduction as Reproduction
+    from optmap.papers.run import reproduce as reproduce
     from optmap.questions.objective import register_objective as register_objective
     from optmap.report.algorithms import AlgorithmComparison as AlgorithmComparison
     from optmap.report.answers.compare import SavedComparison as SavedComparison
@@ -175,6 +177,8 @@ _HOMES = {
     "machines.machine": "Machine",
     "machines.traits": "register_trait",
     "files.network": "Network",
+    "papers.answer": "Reproduction",
+    "papers.run": "reproduce",
     "questions.objective": "register_objective",
     "workloads.workload": "Workload",
     "report.algorithms": "AlgorithmComparison",

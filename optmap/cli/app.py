@@ -40,6 +40,7 @@ COMMANDS = {
     "network": "networking",
     "import": "importing",
     "score": "scoring",
+    "reproduce": "reproducing",
     "sensitivity": "sensing",
 }
 """Every command and the module in `optmap.cli` that has it, in the order of the help."""

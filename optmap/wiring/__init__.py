@@ -8,6 +8,22 @@ Outputs are in the file named after the folder of `optmap/report` that makes the
 
 from __future__ import annotations
 
-from optmap.wiring import answer_outputs, closed_form_outputs, file_formats, library_outputs, native_outputs, sweeps
+from optmap.wiring import (
+    answer_outputs,
+    closed_form_outputs,
+    file_formats,
+    library_outputs,
+    native_outputs,
+    papers,
+    sweeps,
+)
 
-__all__ = ["answer_outputs", "closed_form_outputs", "file_formats", "library_outputs", "native_outputs", "sweeps"]
+__all__ = [
+    "answer_outputs",
+    "closed_form_outputs",
+    "file_formats",
+    "library_outputs",
+    "native_outputs",
+    "papers",
+    "sweeps",
+]

@@ -137,6 +137,7 @@ OTHERS = {
     "plot",
     "import",
     "score",
+    "reproduce",
 }
 """Commands that describe or bound a chain, or to which none can be given: they take no workload, or another file."""
 

@@ -45,6 +45,7 @@ COMMANDS = (
     "network",
     "import",
     "score",
+    "reproduce",
 )
 
 

@@ -73,6 +73,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "network": (("resnet18", "--memory", "64KiB"),),
     "import": (("problem.yaml", "arch.yaml", "map.yaml"),),
     "score": (("problem.yaml", "arch.yaml", "map.yaml"),),
+    "reproduce": (("quickflow", "Table I"),),
     "sensitivity": ((*SMALL, "--machine", "gemmini", "--samples", "8"),),
 }
 TEXTS = (

@@ -14,6 +14,8 @@ ANSWERS: Registry[Callable[[str], str]] = Registry("way to answer")
 """What answers a task, a line of text in and a line of text out, by key."""
 ANSWER = "points"
 """Key of what answers the points of sweeps, networks and races."""
+ITEM_POINTS = "items"
+"""Key of what answers the points of items of papers."""
 
 
 class EngineError(OptmapError):

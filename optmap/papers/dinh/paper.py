@@ -1,0 +1,17 @@
+"""The items of Dinh's dissertation, in the order of its pages."""
+
+from __future__ import annotations
+
+from optmap.papers.dinh.chapter2 import CHAPTER2
+from optmap.papers.dinh.chapter3 import CHAPTER3
+from optmap.papers.dinh.convolutions import CONVOLUTIONS
+from optmap.papers.dinh.later import LATER
+from optmap.papers.dinh.performance import PERFORMANCE
+from optmap.papers.items import Paper
+
+PAPER = Paper(
+    key="dinh",
+    title="Optimization-Based Mappers and Lower Bounds for Tensor Problems",
+    source="Grace Dinh, dissertation, University of California, Berkeley, UCB/EECS-2023-293",
+    items=(*CHAPTER2.items, *CHAPTER3.items, *CONVOLUTIONS.items, *PERFORMANCE.items, *LATER.items),
+)

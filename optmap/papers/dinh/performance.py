@@ -1,0 +1,140 @@
+"""Dinh, section 4.3: convolution algorithms side by side, and tiles on Gemmini's buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optmap.baselines.algorithms import compare_algorithms
+from optmap.files import library
+from optmap.papers.dinh.convolutions import LAYERS
+from optmap.papers.items import Collected, Rows
+from optmap.papers.rows import Reason, claimed, held, refuted, unreachable
+from optmap.search.papers.gemmini import best_stationary, greedy_stationary
+from optmap.workloads.builders import conv2d
+from optmap.workloads.workload import Semantics, Workload
+
+PERFORMANCE = Collected()
+MEMORIES = tuple(2**n for n in range(12, 25, 2))
+BYTES = {"Out": 4, "In": 1, "Ker": 1}
+SHAPES: dict[str, Any] = {
+    "conv1": {"k": 64, "c": 3, "h": 224, "w": 224, "r": 7, "s": 7, "stride": 2},
+    "conv2": {"k": 64, "c": 64, "h": 56, "w": 56, "r": 3, "s": 3},
+    "conv3": {"k": 128, "c": 128, "h": 28, "w": 28, "r": 3, "s": 3},
+    "conv4": {"k": 256, "c": 256, "h": 14, "w": 14, "r": 3, "s": 3},
+    "conv5": {"k": 512, "c": 512, "h": 7, "w": 7, "r": 3, "s": 3},
+}
+CYCLES = "measured on Gemmini in Firesim, a simulation of its circuits"
+
+
+def layer(name: str, *, sizes: dict[str, int], batch: int = 1) -> Workload:
+    """A layer of ResNet-50 with element sizes of its own."""
+    return conv2d(**SHAPES[name], n=batch, bytes=sizes, name=name)
+
+
+@PERFORMANCE.item(
+    "Figure 4.3.1",
+    "Volumes of convolution algorithms over the bound",
+    where="section 4.3.1",
+    points=("conv1", "conv2"),
+    missing="the cited cost formulas of im2col, Winograd and FFT themselves; ours are derived here",
+)
+def figure_431(point: str) -> Rows:
+    """Mixed precision (outputs of two words), batch 1000; the figure has no numbers, its text has trends."""
+    workload = layer(point, sizes={"In": 1, "Ker": 1, "Out": 2}, batch=1000)
+    rows = compare_algorithms(workload, MEMORIES)
+    over = {(row.algorithm, row.memory_words): row.ratio for row in rows}
+    once = workload.with_semantics(Semantics.ASSIGN)
+    touched = sum(once.weight(t) * t.footprint(once.extents) for t in once.tensors)
+    words = {(row.algorithm, row.memory_words): row.traffic_words for row in rows}
+    for memory in MEMORIES:
+        for name in ("blocked", "im2col"):
+            yield claimed(
+                f"{point}, M = {memory:,}: {name} over the bound",
+                "not attained",
+                round(over[name, memory], 4),
+                holds=over[name, memory] > 1,
+                because=Reason(
+                    text="at this memory every word moves once, and the bound counts every word once",
+                    tested=words[name, memory] == touched,
+                ),
+            )
+    first, last = MEMORIES[0], MEMORIES[-3]
+    slow = max(over["fft", last] / over["fft", first], over["winograd", last] / over["winograd", first])
+    fast = max(over["blocked", last] / over["blocked", first], over["im2col", last] / over["im2col", first])
+    yield claimed(
+        f"{point}: growth of the ratio from M = {first:,} to {last:,}, blocked and im2col over FFT and Winograd",
+        "scale better",
+        round(fast / slow, 4),
+        holds=fast < slow,
+        because=Reason(
+            text="with the formulas derived here the bound falls as fast as every volume over this range",
+            tested=fast / slow < 1.5,
+        ),
+    )
+    if point == "conv2":
+        beats = [memory for memory in MEMORIES if over["blocked", memory] < over["im2col", memory]]
+        yield claimed(
+            "conv2: memories at which blocking beats im2col",
+            "sufficiently large ones",
+            str(beats),
+            holds=bool(beats) and MEMORIES[-1] in beats,
+        )
+    below = [memory for memory in MEMORIES if over["fft", memory] < 1]
+    yield claimed(
+        f"{point}: memories at which FFT lies below the line of direct convolution",
+        "none is drawn",
+        str(below),
+        holds=not below,
+        because=Reason(
+            text="the line bounds direct convolution, not other algorithms, and small memories favour FFT",
+            tested=bool(below),
+        ),
+    )
+
+
+@PERFORMANCE.item("Figure 4.3.2", "Words of the best tile over the vendor's on Gemmini", where="section 4.3.2")
+def figure_432() -> Rows:
+    """Inputs that the best output-stationary tile brings in over those of the greedy one; its occupancy."""
+    buffers = library.machine("gemmini-buffers").levels[0]
+    occupied = {"conv4": 99.0, "conv5": 93.0}
+    for name in LAYERS:
+        workload = layer(name, sizes=BYTES)
+        best, greedy = best_stationary(workload, buffers), greedy_stationary(workload, buffers)
+        ratio = best.input_words / greedy.input_words
+        if name in occupied:
+            scratchpad, _accumulator = occupancy(workload)
+            batched = occupancy(layer(name, sizes=BYTES, batch=1000))
+            yield held(
+                f"{name}: percent of the scratchpad that the greedy tile uses",
+                occupied[name],
+                round(scratchpad, 1),
+                within=0.01,
+                because=Reason(
+                    text="batch and order of growth are not in the text; with a batch of 1000 the greedy tile uses "
+                    f"{batched[0]:.1f} % of the scratchpad and {batched[1]:.1f} % of the accumulator",
+                    tested=abs(batched[1] - occupied[name]) < 1,
+                ),
+            )
+            yield refuted(
+                f"{name}: words over the vendor's, on all layers",
+                "0.45 to 0.85",
+                round(ratio, 4),
+                counterexample=f"the greedy tile {greedy.input_words:,}, the best of all {best.input_words:,}: no tile "
+                "has 85 %",
+                false=ratio > 0.85,
+            )
+        else:
+            yield claimed(
+                f"{name}: words over the vendor's", "0.45 to 0.85", round(ratio, 4), holds=0.45 <= ratio <= 0.85
+            )
+    for name, printed in (("conv1", "2.5 times fewer"), ("conv2", "13 % fewer"), ("conv3", "13 % fewer")):
+        yield unreachable(f"{name}: clock cycles", printed, why=CYCLES)
+    yield unreachable("conv5: clock cycles with the image whole, percent of the vendor's", 104, why=CYCLES)
+
+
+def occupancy(workload: Workload) -> tuple[float, float]:
+    """Percent of Gemmini's scratchpad and accumulator, double-buffered, that the greedy tile uses."""
+    tile = greedy_stationary(workload, library.machine("gemmini-buffers").levels[0]).tile
+    inputs = sum(workload.weight(t) * t.footprint(tile) for t in workload.inputs)
+    output = workload.weight(workload.output) * workload.output.footprint(tile)
+    return 100 * inputs / (128 * 1024), 100 * output / (32 * 1024)

@@ -1,0 +1,14 @@
+"""The items of IOOpt, in the order of its pages."""
+
+from __future__ import annotations
+
+from optmap.papers.ioopt.derivations import DERIVATIONS
+from optmap.papers.ioopt.experiments import EXPERIMENTS
+from optmap.papers.items import Paper
+
+PAPER = Paper(
+    key="ioopt",
+    title="IOOpt: Automatic Derivation of I/O Complexity Bounds for Affine Programs",
+    source="Auguste Olivry, Guillaume Iooss, Nicolas Tollenaere, Atanas Rountev, P. Sadayappan, Fabrice Rastello, 2021",
+    items=(*DERIVATIONS.items, *EXPERIMENTS.items),
+)

@@ -1,0 +1,125 @@
+"""Items of papers: a table, a figure, a theorem, with the function that computes its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from optmap.base.names import choose
+from optmap.papers.rows import ClaimRow
+
+Rows = Iterable[ClaimRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperItem:
+    """What a paper prints under one name."""
+
+    name: str
+    """As the paper has it: `Table III`, `Theorem 15`."""
+    title: str
+    where: str
+    """Section or page of the paper."""
+    rows: Callable[..., Rows] | None = None
+    """Computes them, of one of its points if it has any; None if that is not built."""
+    points: tuple[str, ...] = ()
+    """Parts that are computed apart, side by side and each once: layers, machines."""
+    quick: tuple[str, ...] | None = None
+    """Points of a quick run; None for all."""
+    long: bool = False
+    """Whether a quick run leaves it out."""
+    missing: str = ""
+    """What of it is not built."""
+
+    @property
+    def status(self) -> str:
+        """`built`, `in part` or `not built`."""
+        if self.rows is None:
+            return "not built"
+        return "in part" if self.missing else "built"
+
+    @property
+    def slug(self) -> str:
+        """Its name as that of a file."""
+        plain = "".join(mark if mark.isalnum() else "-" for mark in self.name.lower())
+        return "-".join(part for part in plain.split("-") if part)
+
+    def asked(self, *, quick: bool) -> tuple[str, ...]:
+        """The points that are computed, one without a name if it has none; none if it is not built."""
+        if self.rows is None or (quick and self.long):
+            return ()
+        points = self.quick if quick and self.quick is not None else self.points
+        return points or ("",) if self.points == () else points
+
+    def computed(self, point: str) -> tuple[ClaimRow, ...]:
+        """The rows of a point.
+
+        Raises:
+            UnknownNameError: for a point that it does not have.
+            OptmapError: as the computation has it.
+        """
+        if self.rows is None:
+            return ()
+        if not self.points:
+            return tuple(self.rows())
+        return tuple(self.rows(choose("point", point, self.points, where=self.name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper:
+    """A paper and its items, in the order of its pages."""
+
+    key: str
+    title: str
+    source: str
+    """Who, where, when."""
+    items: tuple[PaperItem, ...]
+
+    def item(self, name: str) -> PaperItem:
+        """The item of a name, in any case.
+
+        Raises:
+            UnknownNameError: listing the items.
+        """
+        named = {item.name: item for item in self.items}
+        return named[choose(f"item of {self.key}", name, named, any_case=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Items that a file declares, in its order."""
+
+    items: list[PaperItem] = field(default_factory=list)
+
+    def item(
+        self,
+        name: str,
+        title: str,
+        *,
+        where: str,
+        points: Sequence[str] = (),
+        quick: Sequence[str] | None = None,
+        long: bool = False,
+        missing: str = "",
+    ) -> Callable[[Callable[..., Rows]], Callable[..., Rows]]:
+        """Decorate the function that computes the rows of an item; its fields are those of `PaperItem`."""
+
+        def keep(rows: Callable[..., Rows]) -> Callable[..., Rows]:
+            made: dict[str, Any] = {"name": name, "title": title, "where": where, "long": long, "missing": missing}
+            chosen = None if quick is None else tuple(quick)
+            self.items.append(PaperItem(**made, rows=rows, points=tuple(points), quick=chosen))
+            return rows
+
+        return keep
+
+    def unbuilt(self, name: str, title: str, *, where: str, missing: str) -> None:
+        """An item that nothing computes yet.
+
+        Args:
+            name: as the paper has it.
+            title: what it shows.
+            where: section of the paper.
+            missing: what it would take.
+        """
+        self.items.append(PaperItem(name=name, title=title, where=where, missing=missing))

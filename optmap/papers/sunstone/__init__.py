@@ -1,0 +1,3 @@
+"""Sunstone: its access counts, principles, machines, workloads and what its search finds."""
+
+from __future__ import annotations
