@@ -59,7 +59,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
 }
 """What the scripts that look for errors are asked for, each a few minutes."""
 TABLES = {
-    "bayesian_search", "frontier_table", "quickflow_orders", "quickflow_table", "startup", "sunstone_table",
+    "attention_points", "bayesian_search", "frontier_table", "quickflow_orders", "quickflow_table", "startup", "sunstone_table",
     "sweep_cheap", "sweep_refine", "table1", "time_limits",
 }  # fmt: skip
 """Scripts that measure, and say nothing about right and wrong."""
