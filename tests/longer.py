@@ -59,8 +59,8 @@ ATTACKS: dict[str, tuple[str, ...]] = {
 }
 """What the scripts that look for errors are asked for, each a few minutes."""
 TABLES = {
-    "attention_points", "bayesian_search", "frontier_table", "quickflow_orders", "quickflow_table", "startup", "sunstone_table",
-    "sweep_cheap", "sweep_refine", "table1", "time_limits",
+    "attention_points", "bayesian_search", "frontier_table", "quickflow_orders", "quickflow_table", "startup",
+    "sunstone_table", "sweep_cheap", "sweep_refine", "table1", "time_limits",
 }  # fmt: skip
 """Scripts that measure, and say nothing about right and wrong."""
 
