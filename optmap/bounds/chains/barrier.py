@@ -1,30 +1,8 @@
-r"""Two products with a function of whole rows between them: nothing of a row is used before all of it is made.
+"""Two products with a function of whole rows between them: nothing of a row is used before all of it is made.
 
     S[i,j] = sum over k of A * B        P = f(S along j, whole), in place        C = sum over j of P * D
 
-i stands for all subscripts of S but one, j for that one, along which the function goes. U is one of A, B, D that no
-statement writes and that has j; for each element of S the statement of U has one operation or more for each of e
-elements of U, those at its place j, which no other j has. They weigh d words.
-
-**Theorem.** For every whole X >= 1, of the words of the tensors of both statements
-    loads >= (rows * (J - floor((M+X)/d)) * w + compulsory loads) * X / (M+X)
-J being the values of j, w words the weight of an element of S, rows the number of all i, and compulsory loads the words
-of inputs among the tensors of both, and of C if it does not start empty: all of them are different ones, and each of
-their elements is touched (see `joined.py`).
-
-**Proof.** Cut after every X loads. Let t_i be the end of the last operation that makes something of row i, in segment
-g(i). Let U be of the first statement. An element S(i,j) that is touched for the first time in g(i) has all its
-operations in g(i), and with them its e elements of U. M + X words of U are touched in a segment at most: M that are
-there at its beginning, X that are loaded (U is an input, nothing of it is created). So all but floor((M+X)/d) elements
-of the row were there in part when g(i) began, and are used after t_i, by the barrier: each was in the fast memory at
-the beginning of g(i), M words at most for each segment but the first, in which none is; or in the slow memory, to be
-loaded later. With L loads there are floor(L/X) segments after the first at most, and L less the compulsory loads are
-loads of S at most:
-    rows * (J - floor((M+X)/d)) * w <= M * L/X + L - compulsory loads.
-If U is of the second statement, elements that it uses for the last time in g(i) have all their operations there, as
-none comes before t_i; all others are still needed at the end of g(i), and the same holds with ends for beginnings. QED
-
-Online statistics (rescaled sums) do without such a barrier.
+Symbols, theorem and proof: `docs/chain-floors.md`, Whole rows between two products.
 """
 
 from __future__ import annotations

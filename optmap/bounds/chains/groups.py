@@ -1,33 +1,7 @@
-r"""Loads of a chain, group by group of its statements.
+"""Loads of a chain, group by group of its statements: model, lemma, theorem and proof are in `docs/chain-floors.md`.
 
-**Model.** A fast memory of M words, empty at first. Every operation is done once, after all operations that make what
-it reads, with its words in the fast memory; a word of a tensor that starts empty is *created* there by the first
-operation that touches it, free. What happens to partial sums between operations is free to choose.
-
-**Lemma (creation).** In any schedule count each creation of a word as one load more. Then every word that an operation
-touches has been loaded, in this sense, and has stayed since, and never are more than M words there. *Proof.* A touched
-word is in the fast memory. It came there by a load or by its creation, and is created once: nothing is done twice. QED
-
-**In place.** A function of the elements of one tensor, subscript by subscript and of the same size, is done in place
-where nothing else reads what it reads: take the word of both to be where either is. Before the function is applied only
-the first is of use, and after it only the second. So the word is there only where one of the two was, and loads of it
-are loads of one of the two: memory and loads only shrink, so that what is proved of one word holds for both.
-
-**Theorem (groups).** Take disjoint groups of statements, and for each group a bound B on the loads, in the sense of the
-lemma, of every schedule of its operations in which a first appearance of any word is a load. Let no input of the chain
-be read by two of the groups, and no tensor that statements write be read by two of them. Then the chain loads at least
-    sum over groups of (B - words that the group creates - words of tensors made outside it that it reads)
-    + words of the inputs that no group reads.
-Every element that a group reads has to be there: one that conditions or padding leave unwritten takes no room, and an
-operation on it has a word less than the bound says.
-*Proof.* Restrict a schedule to a group: its operations, and the words that they touch while these have values of use to
-them. The fast memory holds M of them at most. Count a load of a word that another statement makes for the group that
-reads it if the word is complete by then, and for the one that writes it otherwise: no load counts twice. In the group
-that reads it, the first appearance of the word may be free, since it stayed when it was completed: one load for each
-such word makes up for it. So the loads of the group, with its creations and these, are B or more. Inputs that no group
-reads are loaded once. QED
-
-A term that is negative is left out: loads are none or more.
+The *lemma* of creation there is what all arguments count by: a word that starts empty counts as one load when it is
+created, so that every word that is touched has been loaded and has stayed since.
 """
 
 from __future__ import annotations

@@ -1,21 +1,8 @@
-r"""Two products of which the second reads what the first makes are one product with a longer reduction.
+"""Two products of which the second reads what the first makes are one product with a longer reduction.
 
     S[h,m,l] = sum over k of A[h,m,k] * B[h,l,k]        C[h,m,n] = sum over l of S[h,m,l] * D[h,l,n]
 
-Letters stand for any number of dims, any of them none. h are the dims of S that both A and B have, m those that only
-one of the two has, l those that only the other one has; C and D share the dims of S out in the same way.
-
-**Theorem.** Every schedule of both loads, in the sense of the lemma of `groups.py`, as much at least as the product
-    G[h,m,l] += X[h,m,j] * Y[h,l,j],    J_k + J_n values of j,
-does under `accumulate`. Elements of X weigh what the lighter of those of A and C do, elements of Y likewise of B and D.
-*Proof.* Let X be A and C side by side, Y be B and D, and G be S: operation (h,m,l,k) is (h,m,l,j = k), operation
-(h,m,l,n) is (h,m,l,j = J_k + n). Each touches the same three words in both readings, and every operation of the product
-is one of these. By the lemma what is touched has been loaded and has stayed, never more than M words; the order of the
-operations of a product is free, and the stores that it may need cost no loads. With lighter elements the same schedule
-fits, and loads no more; words created weigh as much less. If C has l and D has m, exchange C and D. QED
-
-All five tensors have to be different ones: a word that served twice would be loaded once. Every element of them has to
-be there (see `groups.py`). If functions are applied to S in place before it is read, S is what they make, too.
+Symbols, theorem and proof: `docs/chain-floors.md`, Two products as one.
 """
 
 from __future__ import annotations

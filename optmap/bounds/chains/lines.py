@@ -1,34 +1,11 @@
-r"""Cuts by any of the three tensors of a product: lines below their loads, all of which a schedule satisfies at once.
+"""Cuts by any of the three tensors of a product: lines below their loads, all of which a schedule satisfies at once.
 
 The product is G[h,m,l] += X[h,m,j] * Y[h,l,j] of `joined.py`, every element taken to be one unit, M of which fit;
 loads count creations, as in the lemma of `groups.py`. Let K (for *cut*) be one of the tensors, F (*full*) and P
 (*light*) the others. One dim of m, l and j is not a subscript of K: its values, for each of h, are *places*. At a
 place a elements of F meet b elements of P in a*b operations, each with an element of K of its own.
 
-**Theorem.** For every whole W >= M >= 3 and every 0 < g <= 1
-    (M/W) * loads of K + loads of F + g * loads of P  >=  places * t(W-1),
-t(e) = f*phi(e) + phi(a*b - f*e), f = floor(a*b/e) (phi(a*b) if e >= a*b), and phi(o) the least n + g*y over real
-n <= a, y <= b with n*y >= o: 2*sqrt(g*o); a + g*o/a if g*o > a^2; o/b + g*b if o > g*b^2.
-
-**Proof.** Leave out loads without use, and drop every word after its last use in a stay; this makes no loads more. A
-word is created right before its first use, so that a cut may lie between. Cut right after the load with which W
-distinct elements of K have been there since the last cut (or the beginning), those there at the last cut counted,
-before its use. At cut number i let k_i, x_i and y_i elements of K, F and P be there, M in all at most; k_i < W, as a
-memory full of elements of K that are all still to be used could not go on. With B cuts
-- segments that end in a cut load W - k_i elements of K, none being there at the beginning: B*W - (k_1 + ... + k_B) or
-  more;
-- if segment p uses n_p elements of F and y'_p of P, each was there at its beginning or is loaded in it: F is loaded
-  sum n_p - (x_1 + ... + x_B) times, P sum y'_p - (y_1 + ... + y_B) times, or more.
-With the weights M/W, 1 and g, none above 1, what is subtracted is B*M at most, which the first pays: the left side is
-the sum over segments of n_p + g*y'_p, at least. Elements of F and P belong to one place each. At a place, o
-operations of a segment are pairs of n of its elements of F and y of P: o <= n*y, n <= a, y <= b, so that it pays
-phi(o); and o <= W-1, as they need different elements of K, of which a segment uses W-1 at most. Its a*b operations
-are shared out among segments; phi is concave and 0 at 0, so that the sum is least with as many full segments as
-possible: t(W-1). QED
-
-Lines with weights, none of the three loads being counted more than once, and the compulsory loads for what is left of
-them, add up to a bound. Elements lighter than they are load no more (see `joined.py`): all are as heavy as the
-lightest.
+Symbols, theorem and proof: `docs/chain-floors.md`, Lines: cuts by any tensor.
 """
 
 from __future__ import annotations

@@ -1,30 +1,6 @@
-r"""Products that share one tensor: cuts by the loads of that tensor, while all others are counted together.
+"""Products that share one tensor: cuts by the loads of that tensor, while all others are counted together.
 
-Every statement of the group is a product of two tensors. One of its three tensors is K, the same one for all of them;
-the other two are of no other statement of the group. Every dim of more than one iteration is in two of its tensors or
-in all three, one at most in a subscript. Conditions, if any, are the same comparisons of subscripts of K in all of
-them, and in whatever writes K. So all touch the same n elements of K.
-
-For one of the statements let a *place* be values of the dims that both of the others have. At a place a elements of the
-one meet b elements of the other at most, in o operations, each with an element of K of its own. What is the same at
-every place: conditions are about dims that one of the two has.
-
-**Theorem.** Take every element to be one unit, M >= 3 of which fit, and count creations as loads (the lemma of
-`groups.py`). For every whole W >= M
-    loads of all tensors  >=  sum over statements of places * t(W-1)  +  (1 - M/W) * n,
-t(e) = f*phi(e) + phi(o - f*e), f = floor(o/e) (phi(o) if e >= o), and phi(o) the least x + y over real x <= a, y <= b
-with x*y >= o.
-
-**Proof.** As in `lines.py`, whose S is one such K for one statement: leave out loads without use, and cut right after
-the load with which W distinct elements of K have been there since the last cut. With k_i elements of K and x_i of all
-others at cut i, k_i + x_i <= M, B cuts make at least B*W - (k_1 + ... + k_B) loads of K, and the others are loaded
-(distinct ones used by a segment, added up) - (x_1 + ... + x_B) times at least. M/W of the former and all of the latter
-are at least the sum over segments of distinct elements of the others that they use. These belong to one statement each,
-as its other two tensors are of no other one, and there to one place each. A segment uses W-1 elements of K at most, so
-that it does W-1 operations at most at a place; o' of them need x*y >= o' elements of the two: phi(o'). The sum is least
-with as many full segments as possible: t(W-1). What is left of the loads of K, 1 - M/W of them, is n at least. QED
-
-Elements lighter than they are load no more (see `joined.py`): all are as heavy as the lightest.
+Symbols, theorem and proof: `docs/chain-floors.md`, Products around one tensor.
 """
 
 from __future__ import annotations
