@@ -240,7 +240,7 @@ class SweepSpec:
             inside = machine if self.options.innermost is None else machine.from_level(self.options.innermost)
             for workload in self.workloads:
                 try:
-                    demanded.check(workload, inside)
+                    demanded.refuse_foreign(workload, inside)
                 except InfeasibleError:
                     continue
                 except InputError as error:

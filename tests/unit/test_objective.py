@@ -15,6 +15,7 @@ from optmap.answers.proofs.beside import with_bound
 from optmap.base.errors import InputError
 from optmap.count.results import BoundaryTraffic
 from optmap.machines.machine import Level, Machine
+from optmap.questions.form import alike
 from optmap.questions.objective import (
     OBJECTIVES,
     TIME,
@@ -22,7 +23,6 @@ from optmap.questions.objective import (
     Objective,
     Quantity,
     Term,
-    alike,
     register_objective,
 )
 from optmap.workloads.sizes import parse_capacity
