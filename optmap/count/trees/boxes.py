@@ -29,9 +29,13 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 
+import numpy as np
+from numpy.typing import NDArray
+
 from optmap.base.errors import InputError
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
+from optmap.count.trees.bands import Band, BandPlaces, BandRuns, band_of_statements
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
@@ -73,10 +77,13 @@ def check_boxes(tree: MappingTree) -> None:
     Raises:
         UnboxedError: for the first thing that the head of this file asks for and that is otherwise.
     """
+    for statement in tree.workload.statements:
+        if statement.domain:
+            raise UnboxedError(f"{statement} has a condition")
     _Boxes(tree)
 
 
-def _dims_of(tree: MappingTree, slid: Container[str]) -> dict[str, tuple[str, ...]]:
+def _dims_of(tree: MappingTree, slid: Container[str], banded: Band | None) -> dict[str, tuple[str, ...]]:
     """The dims that subscript each stored tensor but those that slide, if these are all that there is to say of it.
 
     Raises:
@@ -85,8 +92,8 @@ def _dims_of(tree: MappingTree, slid: Container[str]) -> dict[str, tuple[str, ..
     """
     found: dict[str, tuple[str, ...]] = {}
     for statement in tree.workload.statements:
-        if statement.row is not None or statement.domain:
-            raise UnboxedError(f"{statement} has a condition or a function of rows")
+        if statement.row is not None or (statement.domain and banded is None):
+            raise UnboxedError(f"{statement} has a function of rows, or a condition on other dims or of another form")
         for access in statement.accesses:
             if access.name in slid:
                 continue
@@ -145,8 +152,9 @@ class _Boxes:
         self.tree = tree
         workload = tree.workload
         self.stored, self.roles, self.extents = workload.stored_as, workload.roles, workload.extents
-        self.windows = _windows_of(tree)
-        self.dims = _dims_of(tree, self.windows)
+        self.band = band_of_statements(workload.statements)
+        self.windows = _windows_of(tree) if self.band is None else {}
+        self.dims = _dims_of(tree, self.windows, self.band)
         self.paths = tuple(
             _Path(
                 leaf=leaf,
@@ -284,7 +292,7 @@ class _Boxes:
                 entered = self._entered(path, keep, tensor, cell)
                 pair = (keep.level, source, tensor)
                 first = tensor in made and empty and below[0] is paths[0]
-                loads[pair] += entered - (first and size(cell.values()))
+                loads[pair] += entered - (first and self._size(tensor, cell))
                 if any(each.makes == tensor for each in below):
                     last = intermediate and below[-1] is paths[-1]
                     stores[pair] += 0 if last else entered
@@ -308,14 +316,26 @@ class _Boxes:
     def _entered(self, path: _Path, keep: Placed, tensor: str, cell: Cell) -> int:
         """Elements of a cell that enter a Keep or begin there."""
         loops = path.loops(keep.address)
+        if self.band is not None:
+            return BandRuns(self.band, loops, path.outside(keep), self.dims[tensor], cell).entered(self.extents)
         steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
         return BoxRuns(loops, path.outside(keep), self.dims[tensor]).entered(0, steps)[0]
+
+    def _size(self, tensor: str, cell: Cell) -> int:
+        """Elements of a cell that are touched."""
+        if self.band is None:
+            return size(cell.values())
+        return BandRuns(self.band, (), 0, self.dims[tensor], cell).every(self.extents)
 
     def _rooms(self) -> tuple[LevelRoom, ...]:
         """The most that is held at any visit."""
         occupancy = Occupancy(self.tree)
         for path in self.paths:
             pinned = {d for keep in path.keeps for d in keep.of}
+            edge = self._edge(path)
+            if edge is not None:
+                self._take_banded(path, edge, occupancy, pinned)
+                continue
             places = [self._places(path, dim, every=dim in pinned) for dim in self.extents]
             for place in product(*places):
                 at = dict(zip(self.extents, place, strict=True))
@@ -326,6 +346,52 @@ class _Boxes:
                 for level, elements in held.items():
                     occupancy.take(level, elements, path.leaf.statement)
         return occupancy.rooms()
+
+    def _edge(self, path: _Path) -> BandPlaces | None:
+        """Where the loops of a path over the dims of the band may be; None if its statement has none."""
+        band = self.band
+        if band is None or band.first not in self.tree.workload.statement(path.leaf.statement).dims:
+            return None
+        one, other = (self._steps(path, dim) for dim in (band.first, band.second))
+        if len(one) * len(other) > windows.MOST:
+            raise UnboxedError(f"{path.leaf.statement} is visited in more than {windows.MOST:,} places of its band")
+        return BandPlaces(band, one, other)
+
+    def _steps(self, path: _Path, dim: str) -> list[tuple[Interval, ...]]:
+        """What is left of a dim outside its loops and inside each of them, in every step."""
+        found: list[tuple[Interval, ...]] = [((0, self.extents[dim]),)]
+        for loop in path.loops(path.leaf.address):
+            if loop.dim == dim:
+                found = [
+                    (*before, (start, min(start + loop.tile, before[-1][1])))
+                    for before in found
+                    for start in range(*before[-1], loop.tile)
+                ]
+        return found
+
+    def _take_banded(self, path: _Path, edge: BandPlaces, occupancy: Occupancy, pinned: Container[str]) -> None:
+        """Take in the most that is held at any visit in a band."""
+        band = edge.band
+        others = [d for d in self.extents if d not in (band.first, band.second)]
+        visited = edge.visited
+        for place in product(*(self._places(path, dim, every=dim in pinned) for dim in others)):
+            at = dict(zip(others, place, strict=True))
+            held: dict[str, dict[str, NDArray[np.int64]]] = {}
+            for keep in path.keeps:
+                loops = path.loops(keep.address)
+                depths = {d: sum(loop.dim == d for loop in loops) for d in self.extents}
+                for tensor in keep.tensors:
+                    words = np.zeros((1, 1), np.int64)
+                    for cell in self._cells(tensor):
+                        if keep in self._holding(path, tensor, cell):
+                            now = {d: at[d][depths[d]] for d in self.dims[tensor] if d in at}
+                            times = size((max(cell[d][0], a), min(cell[d][1], b)) for d, (a, b) in now.items())
+                            pair = depths[band.first], depths[band.second]
+                            words = words + times * edge.held(self.dims[tensor], pair, cell)
+                    mine = held.setdefault(keep.level, {})
+                    mine[tensor] = mine.get(tensor, 0) + words
+            for level, elements in held.items():
+                occupancy.take_most(level, elements, visited, path.leaf.statement)
 
     def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, tuple[Interval, ...]]) -> int:
         """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
