@@ -138,18 +138,26 @@ class BandRuns:
     cell: Mapping[str, Interval]
     """What of the tensor is looked at."""
     known: dict[tuple[int, Ranges], _Course | None] = field(default_factory=dict)
+    fixed: set[str] = field(default_factory=set)
+    """Dims of which it matters where the iterations begin; of the others all places are alike."""
 
     def entered(self, extents: Mapping[str, int]) -> int:
         """Elements that enter, all together."""
+        whole = {d for d in self.dims if self.cell[d] == (0, extents[d])}
+        self.fixed = {self.band.first, self.band.second, *self.dims} - (whole - {self.band.first, self.band.second})
         course = self._course(0, tuple((d, (0, n)) for d, n in extents.items()))
         return 0 if course is None else self._size(course.begins) + course.entered
 
     def _course(self, place: int, ranges: Ranges) -> _Course | None:
         """From one loop inwards; None where nothing is visited."""
-        key = (place, ranges)
+        moved = {d: low for d, (low, _) in ranges if d not in self.fixed and low}
+        key = (place, _shifted(ranges, {d: -low for d, low in moved.items()}))
         if key not in self.known:
-            self.known[key] = self._find(place, ranges)
-        return self.known[key]
+            self.known[key] = self._find(*key)
+        found = self.known[key]
+        if found is None or not moved:
+            return found
+        return _Course(_shifted(found.begins, moved), _shifted(found.ends, moved), found.entered)
 
     def _find(self, place: int, ranges: Ranges) -> _Course | None:
         left = dict(ranges)
@@ -235,15 +243,19 @@ class BandRuns:
         return self._size(tuple(shared))
 
 
+def _shifted(ranges: Ranges, by: Mapping[str, int]) -> Ranges:
+    return tuple((d, (low + by.get(d, 0), high + by.get(d, 0))) for d, (low, high) in ranges) if by else ranges
+
+
 def _with(ranges: Ranges, dim: str, interval: Interval) -> Ranges:
     return tuple((d, interval if d == dim else each) for d, each in ranges)
 
 
-def band_of_statements(statements: Iterable[Statement]) -> Band | None:
+def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, int]) -> Band | None:
     """The band of all statements with conditions.
 
     Returns:
-        None if two differ, one is of another form, or another statement has one of the two dims.
+        None if two differ, one is of another form or met by no point, or another statement has one of the two dims.
     """
     every = tuple(statements)
     bands = {band_of(each.domain) for each in every if each.domain}
@@ -252,7 +264,7 @@ def band_of_statements(statements: Iterable[Statement]) -> Band | None:
     (band,) = bands
     if band is None or any(not each.domain and {band.first, band.second} & {*each.dims} for each in every):
         return None
-    return band
+    return band if band.points((0, extents[band.first]), (0, extents[band.second])) else None
 
 
 @dataclass(frozen=True, slots=True)

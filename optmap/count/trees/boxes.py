@@ -152,7 +152,7 @@ class _Boxes:
         self.tree = tree
         workload = tree.workload
         self.stored, self.roles, self.extents = workload.stored_as, workload.roles, workload.extents
-        self.band = band_of_statements(workload.statements)
+        self.band = band_of_statements(workload.statements, workload.extents)
         self.windows = _windows_of(tree) if self.band is None else {}
         self.dims = _dims_of(tree, self.windows, self.band)
         self.paths = tuple(
@@ -348,9 +348,9 @@ class _Boxes:
         return occupancy.rooms()
 
     def _edge(self, path: _Path) -> BandPlaces | None:
-        """Where the loops of a path over the dims of the band may be; None if its statement has none."""
+        """Where the loops of a path over the dims of the band may be; None if there is none."""
         band = self.band
-        if band is None or band.first not in self.tree.workload.statement(path.leaf.statement).dims:
+        if band is None:
             return None
         one, other = (self._steps(path, dim) for dim in (band.first, band.second))
         if len(one) * len(other) > windows.MOST:
