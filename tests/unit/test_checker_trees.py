@@ -10,16 +10,12 @@ from typing import Any
 import pytest
 import random_trees
 from cases import cases
-from mapping_trees import REFERENCE, moved, reference_tree, reference_workload, tree_of
+from checked_trees import UNCOUNTED, judged, tried
+from mapping_trees import REFERENCE, reference_tree, reference_workload, tree_of
 from random_trees import kept_for_some, random_tree, there_for_some
 
-from optmap.base.errors import InputError, TreeError
-from optmap.checker import RefusedError
-from optmap.checker.chains.chain import StatedChain
-from optmap.checker.trees.stated_tree import StatedTree, nodes_shape
-from optmap.checker.trees.tree_counts import CountedTree, count_tree
-from optmap.count.trees import walk_tree
-from optmap.mappings.tree import MappingTree
+from optmap.base.errors import TreeError
+from optmap.checker.trees.tree_counts import CountedTree
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Workload
 
@@ -33,41 +29,6 @@ FAMILIES = (
     "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]; G[m,b] = C[m,n]*E[n,b]",
     "S[m] = A[m,k]*B[k]; C[m,n] = S[m]*D[n]; G[m,n] = C[m,n]*E[m]",
 )
-UNCOUNTED = "not counted: "
-
-
-def tried(workload: Workload, levels: list[str], nodes: list[Any]) -> CountedTree | str:
-    """What the checker counts of a tree as documents say it, or why it does not."""
-    try:
-        chain = StatedChain(
-            {
-                "statements": list(workload.texts),
-                "extents": workload.extents,
-                "bytes": {access.name: access.bytes for access in workload.accesses},
-                "semantics": workload.semantics.value,
-                "outputs": list(workload.outputs),
-            }
-        )
-        nodes_shape(nodes, "tree")
-        return count_tree(StatedTree(chain, levels, (), nodes))
-    except RefusedError as error:
-        return str(error)
-
-
-def judged(tree: MappingTree) -> str:
-    """Hold the checker's count against the walk; what came of it."""
-    levels = [*(level.name for level in tree.machine.levels), tree.machine.memory]
-    mine = tried(tree.workload, levels, [node.document() for node in tree.nodes])
-    if isinstance(mine, CountedTree):
-        walk = walk_tree(tree)
-        assert mine.moved == moved(walk)
-        assert mine.occupied == {room.level: room.occupancy_words for room in walk.rooms}
-        return "counted"
-    if mine.startswith(UNCOUNTED):
-        return "not counted"
-    with pytest.raises((TreeError, InputError)):
-        _ = walk_tree(tree)
-    return "refused"
 
 
 def test_reference_trees_are_counted_to_the_word() -> None:

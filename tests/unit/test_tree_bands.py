@@ -9,9 +9,12 @@ from itertools import product
 import pytest
 import random_trees
 from cases import cases
+from mapping_trees import moved
 from random_trees import kept_for_some, random_tree
+from checked_trees import tried
 
 from optmap.base.errors import InputError, TreeError
+from optmap.checker.trees.tree_counts import CountedTree
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.count.trees.bands import Band, band_of
 from optmap.mappings.tree import MappingTree
@@ -38,6 +41,13 @@ def judged(tree: MappingTree) -> str:
     assert counted.moved == walk.moved, tree
     mine, theirs = ([(r.part, r.occupancy_words) for r in each.rooms] for each in (counted, walk))
     assert mine == theirs, tree
+    levels = [*(level.name for level in tree.machine.levels), tree.machine.memory]
+    checked = tried(tree.workload, levels, [node.document() for node in tree.nodes])
+    if isinstance(checked, CountedTree):
+        assert checked.moved == moved(walk), tree
+        assert checked.occupied == {room.level: room.occupancy_words for room in walk.rooms}, tree
+        return "checked"
+    assert checked.startswith("not counted"), checked
     return "counted"
 
 
@@ -53,7 +63,8 @@ def test_banded_trees_are_counted_as_they_are_walked(block: int, monkeypatch: py
             with contextlib.suppress(TreeError):
                 tree = kept_for_some(rng, tree)
         found.append(judged(tree))
-    assert found.count("counted") > len(found) // 3
+    assert found.count("checked") + found.count("counted") > len(found) // 3
+    assert found.count("checked") > len(found) // 4
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
