@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 import random_trees
 from cases import cases
+from checked_trees import tried
 from mapping_trees import moved
 from random_trees import kept_for_some, random_tree
-from checked_trees import tried
 
 from optmap.base.errors import InputError, TreeError
 from optmap.checker.trees.tree_counts import CountedTree

@@ -99,7 +99,7 @@ class StatedBand:
         box = tuple(wholly[dim] for dim in dims)
         ended = keep.above.ended - begins
         fresh = False
-        while loops and loops[-1].dim in free and len({loop.dim for loop in loops if loop.dim == loops[-1].dim}) == 1:
+        while loops and loops[-1].dim in free:
             dim, tile = loops[-1].dim, loops[-1].tile
             size = min([loop.tile for loop in loops[:-1] if loop.dim == dim], default=places[dim][1])
             if places[dim][1] % size or any(loop.dim == dim and size % loop.tile for loop in loops[:-1]):
@@ -107,10 +107,9 @@ class StatedBand:
             fresh = fresh or size > tile
             del loops[-1]
         steps = [(loop.dim, loop.tile) for loop in loops]
-        found, before, last, gone = 0, None, None, 0
-        for place, now in self._iterations(steps, places):
-            gone += 1
-            need(gone <= MOST, f"not counted: more than {MOST} iterations under conditions")
+        found, before, last = 0, None, None
+        for gone, (place, now) in enumerate(self._iterations(steps, places)):
+            need(gone < MOST, f"not counted: more than {MOST} iterations under conditions")
             held = _meet(self.touched(dims, now), box)
             found += self.size(dims, held)
             begun = place[: max(0, ended)]

@@ -3,10 +3,10 @@
 **The trees.** Loops over time, keeps, sequences, leaves. Every subscript is a dim alone, no dim twice in an access, and
 whatever touches a tensor has the same dims at the same places; but an input that one statement reads once may have
 subscripts of several dims and strides (`slides`), and an input may have other dims in other statements, if no Keep of
-it is above both: as nothing writes it, what one of them has of it does not matter to the other. There is no
-padding, and conditions are of one kind (`bands`). Every loop of more than one trip is over a dim of each statement below, and if some of them pass a
-tensor on between branches of a sequence further in, over a dim of that tensor. Other trees are refused (`not counted`),
-where they do not mean nothing.
+it is above both: as nothing writes it, what one of them has of it does not matter to the other. There is no padding,
+and conditions are of one kind (`bands`). Every loop of more than one trip is over a dim of each statement below, and if
+some of them pass a tensor on between branches of a sequence further in, over a dim of that tensor. Other trees are
+refused (`not counted`), where they do not mean nothing.
 A loop with one trip in every iteration restricts nothing and is not looked at.
 
 **Contents are boxes.** Loops restrict every statement below to a product of ranges, by their dims; further in these are

@@ -2,8 +2,8 @@
 
 A band is `low <= second - first <= high` of two dims. In a box of iterations the values of one of the two dims with
 which some value of the other one is in the band are an interval again, and the points of both are counted in closed
-form. So what is touched in an iteration of the loops above a Keep is a box of a tensor with one of the two dims at most,
-and what of a box is in the band for a tensor with both; what two of them have in common is of the same form.
+form. So what is touched in an iteration of the loops above a Keep is a box of a tensor with one of the two dims at
+most, and what of a box is in the band for a tensor with both; what two of them have in common is of the same form.
 
 Iterations without a point in the band are not visited, and change nothing. Trips of a loop whose points are all in the
 band, in a row and of one size, are alike and counted once; trips that the edge of the band cuts one by one.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,9 +77,8 @@ class Band:
 
 def _most(one: V | int, other: V | int) -> V:
     """The larger one, of arrays one by one."""
-    if isinstance(one, int) and isinstance(other, int):
-        return max(one, other)  # type: ignore[return-value]
-    return np.maximum(one, other)  # type: ignore[return-value]
+    most: Any = max if isinstance(one, int) and isinstance(other, int) else np.maximum
+    return cast(V, most(one, other))
 
 
 def band_of(conditions: Iterable[Condition]) -> Band | None:
@@ -237,9 +236,7 @@ class BandRuns:
         return total * prod(max(0, beyond - first) for first, beyond in sides.values())
 
     def _common(self, one: Ranges, other: Ranges) -> int:
-        shared = [
-            (dim, (max(a, c), min(b, d))) for (dim, (a, b)), (_, (c, d)) in zip(one, other, strict=True)
-        ]
+        shared = [(dim, (max(a, c), min(b, d))) for (dim, (a, b)), (_, (c, d)) in zip(one, other, strict=True)]
         return self._size(tuple(shared))
 
 
@@ -295,7 +292,8 @@ class BandPlaces:
             return np.ones((1, 1), np.int64)
         if len(mine) == 1:
             low, high = self.band.left(mine[0], a, b)
-            return np.maximum(0, np.minimum(high, cell[mine[0]][1]) - np.maximum(low, cell[mine[0]][0]))
+            first, beyond = cell[mine[0]]
+            return np.asarray(np.maximum(0, np.minimum(high, beyond) - np.maximum(low, first)))
         sides = [
             (np.maximum(low, cell[dim][0]), np.minimum(high, cell[dim][1]))
             for dim, (low, high) in zip(mine, (a, b), strict=True)

@@ -17,6 +17,8 @@ early, and:
   stored, unless it is of an intermediate whose last reader is below the same Keep: then it came once.
 * An input with windows (`I[c,2*y+r]`) is read by one statement alone, and its contents are boxes of index values: what
   enters is added up one iteration after the other, see `windows`.
+* Under conditions on the difference of two dims, the same ones wherever one of them is, contents are boxes, too, or
+  what of a box meets them: see `bands`.
 * What is held is largest in the first iteration, but for pinned parts: all kinds of places along their dims are tried.
 
 The walk (`walk_tree`), which shares no count with this, is what it is tested against.
@@ -40,6 +42,7 @@ from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.runs import BoxRuns, Interval, size
+from optmap.count.trees.steps import common, every_step, starts
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
@@ -107,21 +110,6 @@ def _dims_of(tree: MappingTree, slid: Container[str], banded: Band | None) -> di
     return found
 
 
-def _windows_of(tree: MappingTree) -> dict[str, TensorAccess]:
-    """Inputs that are read once, with subscripts of several dims or strides: by name, with the access."""
-    workload = tree.workload
-    names = [access.name for access in workload.accesses]
-    return {
-        access.name: access
-        for access in workload.accesses
-        if workload.roles[access.name] is TensorRole.INPUT
-        and names.count(access.name) == 1
-        and any(len(axis.terms) != 1 or axis.terms[0][1] != 1 for axis in access.axes)
-        and sum(len(axis.terms) for axis in access.axes) == len(access.dims)
-        and all(axis.real is None for axis in access.axes)
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class _Path:
     """A leaf as its Keeps see it."""
@@ -153,7 +141,7 @@ class _Boxes:
         workload = tree.workload
         self.stored, self.roles, self.extents = workload.stored_as, workload.roles, workload.extents
         self.band = band_of_statements(workload.statements, workload.extents)
-        self.windows = _windows_of(tree) if self.band is None else {}
+        self.windows = windows.windows_of(workload) if self.band is None else {}
         self.dims = _dims_of(tree, self.windows, self.band)
         self.paths = tuple(
             _Path(
@@ -332,9 +320,8 @@ class _Boxes:
         occupancy = Occupancy(self.tree)
         for path in self.paths:
             pinned = {d for keep in path.keeps for d in keep.of}
-            edge = self._edge(path)
-            if edge is not None:
-                self._take_banded(path, edge, occupancy, pinned)
+            if self.band is not None:
+                self._take_banded(path, self.band, occupancy, pinned)
                 continue
             places = [self._places(path, dim, every=dim in pinned) for dim in self.extents]
             for place in product(*places):
@@ -347,31 +334,13 @@ class _Boxes:
                     occupancy.take(level, elements, path.leaf.statement)
         return occupancy.rooms()
 
-    def _edge(self, path: _Path) -> BandPlaces | None:
-        """Where the loops of a path over the dims of the band may be; None if there is none."""
-        band = self.band
-        if band is None:
-            return None
-        one, other = (self._steps(path, dim) for dim in (band.first, band.second))
+    def _take_banded(self, path: _Path, band: Band, occupancy: Occupancy, pinned: Container[str]) -> None:
+        """Take in the most that is held at any visit in a band."""
+        loops = path.loops(path.leaf.address)
+        one, other = (every_step(loops, dim, self.extents[dim]) for dim in (band.first, band.second))
         if len(one) * len(other) > windows.MOST:
             raise UnboxedError(f"{path.leaf.statement} is visited in more than {windows.MOST:,} places of its band")
-        return BandPlaces(band, one, other)
-
-    def _steps(self, path: _Path, dim: str) -> list[tuple[Interval, ...]]:
-        """What is left of a dim outside its loops and inside each of them, in every step."""
-        found: list[tuple[Interval, ...]] = [((0, self.extents[dim]),)]
-        for loop in path.loops(path.leaf.address):
-            if loop.dim == dim:
-                found = [
-                    (*before, (start, min(start + loop.tile, before[-1][1])))
-                    for before in found
-                    for start in range(*before[-1], loop.tile)
-                ]
-        return found
-
-    def _take_banded(self, path: _Path, edge: BandPlaces, occupancy: Occupancy, pinned: Container[str]) -> None:
-        """Take in the most that is held at any visit in a band."""
-        band = edge.band
+        edge = BandPlaces(band, one, other)
         others = [d for d in self.extents if d not in (band.first, band.second)]
         visited = edge.visited
         for place in product(*(self._places(path, dim, every=dim in pinned) for dim in others)):
@@ -424,28 +393,8 @@ class _Boxes:
                 inside = [
                     (*before, (start, min(start + loop.tile, before[-1][1])))
                     for before in found
-                    for start in (_starts(before[-1], loop.tile, cuts) if every else before[-1][:1])
+                    for start in (starts(before[-1], loop.tile, cuts) if every else before[-1][:1])
                 ]
-                kinds = {tuple(_common(each, cuts) for each in place): place for place in reversed(inside)}
+                kinds = {tuple(common(each, cuts) for each in place): place for place in reversed(inside)}
                 found = list(kinds.values())
         return found
-
-
-def _starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:
-    """Where the steps of a loop begin, of all that lie otherwise between some cuts the first one at least.
-
-    Args:
-        step: what the loop goes over.
-        tile: iterations of its steps.
-        cuts: intervals that end where the next one begins.
-    """
-    first, beyond = step
-    trips = -(-(beyond - first) // tile)
-    near = {(end - first) // tile + more for _, end in cuts for more in (0, 1)}  # the others are like the one before
-    return [first + trip * tile for trip in sorted({0, trips - 1} | near) if 0 <= trip < trips]
-
-
-def _common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:
-    """The iterations that an interval has in common with each of others."""
-    first, beyond = interval
-    return tuple(max(0, min(beyond, end) - max(first, start)) for start, end in others)

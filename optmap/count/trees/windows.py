@@ -15,11 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.mappings.nodes import Loop
-from optmap.workloads.workload import TensorAccess
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.workload import TensorAccess, Workload
 
 Ints = NDArray[np.int64]
 MOST = 2**22
 """Iterations that are laid out at once."""
+
+
+def windows_of(workload: Workload) -> dict[str, TensorAccess]:
+    """Inputs that are read once, with subscripts of several dims or strides: by name, with the access."""
+    names = [access.name for access in workload.accesses]
+    return {
+        access.name: access
+        for access in workload.accesses
+        if workload.roles[access.name] is TensorRole.INPUT
+        and names.count(access.name) == 1
+        and any(len(axis.terms) != 1 or axis.terms[0][1] != 1 for axis in access.axes)
+        and sum(len(axis.terms) for axis in access.axes) == len(access.dims)
+        and all(axis.real is None for axis in access.axes)
+    }
 
 
 def iterations(loops: Sequence[Loop], extents: Mapping[str, int]) -> int:

@@ -22,9 +22,7 @@ from optmap.workloads.workload import Workload
 
 SHARES = tuple(Fraction(share, 8) for share in (8, 7, 6, 5, 4, 3, 9, 10, 12, 14, 16))
 """Of the room, for which mappings are looked for; the room itself first."""
-SPACE = (
-    "mappings of the chain without its conditions that are best for some amounts of room, each counted with them; "
-)
+SPACE = "mappings of the chain without its conditions that are best for some amounts of room, each counted with them; "
 """What is looked at, before the family in which these are found."""
 Find = Callable[[Question], tuple[Node, ...] | None]
 """The nodes of the best mapping of a chain without conditions; None where none fits."""
