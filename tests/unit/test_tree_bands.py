@@ -13,6 +13,7 @@ from checked_trees import tried
 from mapping_trees import moved
 from random_trees import kept_for_some, random_tree
 
+import optmap
 from optmap.base.errors import InputError, TreeError
 from optmap.checker.trees.tree_counts import CountedTree
 from optmap.count.trees import count_boxes, walk_tree
@@ -85,3 +86,14 @@ def test_a_band_has_the_points_that_meet_its_conditions(condition: str) -> None:
                 if inside:
                     low, high = band.left(dim, at[band.first], at[band.second])
                     assert {*range(low, high)} == {point[number] for point in inside}
+
+
+def test_conditions_save_words() -> None:
+    chain = "S[m,l] = A[m,k]*B[k,l] if ?; P[m,l] = relu(S[m,l]) if ?; C[m,n] = P[m,l]*D[l,n] if ?"
+    found = []
+    for text in (chain.replace("?", "l <= m"), chain.replace(" if ?", "")):
+        workload = parse_workload(text, {"m": 24, "l": 24, "k": 4, "n": 4})
+        answer = optmap.solve(workload, memory="60w")
+        found.append(answer.cost)
+        assert answer.bound is None or answer.bound <= answer.cost
+    assert found[0] < found[1]

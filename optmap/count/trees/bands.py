@@ -55,7 +55,8 @@ class Band:
             most = difference - b[0] + a[1]  # of u + v + 1, with u, v counted from the last and from the first
             corners = most, most - sizes[0], most - sizes[1], most - sizes[0] - sizes[1]
             one, two, three, four = (_most(0, each) * (_most(0, each) + 1) // 2 for each in corners)
-            return one - two - three + four
+            found: V = one - two - three + four
+            return found
 
         return up_to(self.high) - up_to(self.low - 1)
 
