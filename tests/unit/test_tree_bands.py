@@ -95,5 +95,4 @@ def test_conditions_save_words() -> None:
         workload = parse_workload(text, {"m": 24, "l": 24, "k": 4, "n": 4})
         answer = optmap.solve(workload, memory="60w")
         found.append(answer.cost)
-        assert answer.bound is None or answer.bound <= answer.cost
     assert found[0] < found[1]
