@@ -10,7 +10,7 @@ from mapping_trees import REFERENCE, reference_tree
 from random_trees import kept_for_some, random_tree, there_for_some
 
 from optmap.base.errors import TreeError
-from optmap.count.trees import boxes, count_boxes, count_tree, walk_tree
+from optmap.count.trees import count_boxes, count_tree, steps, walk_tree
 from optmap.files.fields import Fields
 from optmap.files.trees import read_tree
 from optmap.machines.machine import Level, Machine
@@ -86,7 +86,7 @@ def test_of_steps_the_first_ones_that_lie_otherwise_between_cuts_are_enough():
                 found.setdefault(tuple(max(0, min(interval[1], b) - max(start, a)) for a, b in cuts), interval)
             return found
 
-        starts = boxes._starts(step, tile, cuts)
+        starts = steps.starts(step, tile, cuts)
         assert kinds(starts) == kinds(range(*step, tile))
         assert len(starts) <= 2 * len(ends)
 

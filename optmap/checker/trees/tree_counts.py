@@ -5,10 +5,10 @@ whatever touches a tensor has the same dims at the same places; but a statement 
 subscripts of several dims and strides there (`slides`), and an input may have other dims in other statements, if no
 Keep of it is above both: as nothing writes it, what one of them has of it does not matter to the other. What is made
 and read so has its home in the outermost level, outside all loops, and all of its elements are read: each stays there
-until then, and no Keep further in is above two statements. There are no conditions
-and no padding. Every loop of more than one trip is over a dim of each statement below, and if some of them pass a
-tensor on between branches of a sequence further in, over a dim of that tensor. Other trees are refused (`not counted`),
-where they do not mean nothing.
+until then, and no Keep further in is above two statements. There is no padding, and conditions are of one kind
+(`bands`). Every loop of more than one trip is over a dim of each statement below, and if some of them pass a tensor on
+between branches of a sequence further in, over a dim of that tensor. Other trees are refused (`not counted`), where
+they do not mean nothing.
 A loop with one trip in every iteration restricts nothing and is not looked at.
 
 **Contents are boxes.** Loops restrict every statement below to a product of ranges, by their dims; further in these are
@@ -63,8 +63,9 @@ from typing import Any
 
 from ..chains.chain import StatedChain, dims_of
 from ..core.tools import need
+from .bands import stated_band
 from .regions import Region, both, size, whole, without
-from .runs import MOST, courses, entries
+from .runs import MOST, courses, entries, every_course
 from .slides import slid, window_box
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
 
@@ -105,7 +106,8 @@ def count_tree(tree: StatedTree) -> CountedTree:
 class _Counts:
     def __init__(self, tree: StatedTree) -> None:
         self.tree, self.chain = tree, tree.chain
-        self.windows = window_axes(self.chain)
+        self.band = stated_band(self.chain)
+        self.windows = {} if self.band else window_axes(self.chain)
         self.subscripts = stored_dims(self.chain, self.windows)
         self.subscripts |= {rows.name: dict.fromkeys((rows.made, *rows.readers), rows.dims) for rows in tree.rows}
         self.weights = self.chain.weights | {rows.name: rows.weight for rows in tree.rows}
@@ -228,25 +230,34 @@ class _Counts:
         touching = self.touchers[tensor]
         home = all(self.tree.is_below(leaf, keep) for leaf in touching)
         made = self.tree.is_below(self.writers[tensor][0], keep)
-        stays = home and self._entries(keep, tensor, region) == size(region)
+        stays = home and self._entries(keep, tensor, region) == self._size(keep, tensor, region)
         lost = tensor in self.chain.names or not home
         why = f"{'lost' if lost else 'not counted'}: {tensor} leaves {keep.level} and has no outer home"
         need(stays or not made or not size(region), why)
 
     def _entries(self, keep: StatedKeep, tensor: str, region: Region) -> int:
         dims, extents = self._dims(keep, tensor), self.chain.extents
-        return sum(factor * entries(keep, dims, box, extents) for box, factor in region.items())
+        enter = self.band.entries if self.band else entries
+        return sum(factor * enter(keep, dims, box, extents) for box, factor in region.items())
+
+    def _size(self, keep: StatedKeep, tensor: str, region: Region) -> int:
+        """How many elements of a region are touched at all."""
+        if self.band is None:
+            return size(region)
+        dims = self._dims(keep, tensor)
+        every = {self.band.touched(dims, {d: (0, n) for d, n in self.chain.extents.items()}): 1}
+        return sum(factor * self.band.size(dims, box) for box, factor in both(every, region).items())
 
     def _loads(self, keep: StatedKeep, tensor: str, region: Region) -> int:
         made = tensor in self.tree.inner or (tensor in self.chain.names and self.chain.starts_empty(tensor))
-        first = size(region) if made and self.tree.is_below(self.writers[tensor][0], keep) else 0
+        first = self._size(keep, tensor, region) if made and self.tree.is_below(self.writers[tensor][0], keep) else 0
         return self._entries(keep, tensor, region) - first
 
     def _stores(self, keep: StatedKeep, tensor: str, region: Region) -> int:
         if not any(self.tree.is_below(leaf, keep) for leaf in self.writers[tensor]):
             return 0
         dropped = tensor not in self.chain.outputs and self.tree.is_below(self.touchers[tensor][-1], keep)
-        return self._entries(keep, tensor, region) - (size(region) if dropped else 0)
+        return self._entries(keep, tensor, region) - (self._size(keep, tensor, region) if dropped else 0)
 
     def _held(self, level: str, leaf: StatedLeaf) -> int:
         """The most that a level holds while a leaf runs."""
@@ -262,16 +273,25 @@ class _Counts:
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
             tiles = [loop.tile for loop in leaf.above.loops if loop.dim == dim]
-            kinds.append(courses(extent, tiles, tuple(cuts)))
-        need(prod(map(len, kinds)) <= MOST, "not counted: too many kinds of iterations of pinned dims")
+            banded = self.band is not None and dim in self.band.dims
+            kinds.append(every_course(extent, tiles) if banded else courses(extent, tiles, tuple(cuts)))
+        most_kinds = MOST if self.band is None else 2**18
+        need(prod(map(len, kinds)) <= most_kinds, "not counted: too many kinds of iterations of pinned dims")
         most = 0
         for chosen in product(*kinds):
             left = dict(zip(self.chain.extents, chosen, strict=True))
+            if self.band is not None and not self.band.runs({d: course[-1] for d, course in left.items()}):
+                continue
             words = 0
             for tensor, dims, depths, region in held:
                 now = {d: left[d][depth] for d, depth in depths.items()}
                 if region is None:
                     part: Region = {window_box(dims, now): 1}
+                elif self.band is not None:
+                    at = {d: left[d][depths[d]] for d in left}
+                    part = both({self.band.touched(dims, at): 1}, region)
+                    words += self.weights[tensor] * sum(f * self.band.size(dims, b) for b, f in part.items())
+                    continue
                 else:
                     part = both({tuple(now[d] for d in dims): 1}, region)
                 words += self.weights[tensor] * size(part)
@@ -310,12 +330,11 @@ def stored_dims(chain: StatedChain, windows: Container[tuple[str, int]] = ()) ->
         By the name under which a tensor is stored, and by the statement that touches it.
 
     Raises:
-        RefusedError: for a statement with conditions, and where subscripts are no dims alone or differ between
-            accesses, but for an input in different statements.
+        RefusedError: where subscripts are no dims alone or differ between accesses, but for an input in different
+            statements.
     """
     found: dict[str, dict[int, list[str]]] = {}
-    for number, said in enumerate(chain.said):
-        need(not said.conditions, f"not counted: {said.name} has conditions")
+    for number in range(len(chain.said)):
         for access in chain.accesses[number]:
             tensor, dims = access["tensor"], dims_of(access)
             if (chain.held[tensor], number) in windows:

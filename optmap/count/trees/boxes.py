@@ -18,6 +18,8 @@ wholly, no operation is left over or done early, and:
 * Of what is read by windows (`I[c,2*y+r]`) contents are boxes of index values: what enters is added up one iteration
   after the other, see `windows`. No Keep of it is above two statements, but where an intermediate is at home, in the
   outermost memory: there each of its elements stays. Likewise of an input that statements read with different dims.
+* Under conditions on the difference of two dims, the same ones wherever one of them is, contents are boxes, too, or
+  what of a box meets them: see `bands`.
 * What is held is largest in the first iteration, but for pinned parts: all kinds of places along their dims are tried.
 
 The walk (`walk_tree`), which shares no count with this, is what it is tested against.
@@ -26,16 +28,21 @@ The walk (`walk_tree`), which shares no count with this, is what it is tested ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 
+import numpy as np
+from numpy.typing import NDArray
+
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
+from optmap.count.trees.bands import Band, BandPlaces, BandRuns, band_of_statements
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.runs import BoxRuns, Interval, size
+from optmap.count.trees.steps import common, every_step, starts
 from optmap.count.trees.views import TensorView, UnboxedError, views_of
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
@@ -70,6 +77,9 @@ def check_boxes(tree: MappingTree) -> None:
     Raises:
         UnboxedError: for the first thing that the head of this file asks for and that is otherwise.
     """
+    for statement in tree.workload.statements:
+        if statement.domain:
+            raise UnboxedError(f"{statement} has a condition")
     _Boxes(tree)
 
 
@@ -104,7 +114,8 @@ class _Boxes:
         workload = tree.workload
         self.kept, self.roles, self.extents = tree.kept, tree.kept.roles, workload.extents
         self.rows = {each.name: each for each in self.kept.statistics}
-        views = views_of(tree)
+        self.band = band_of_statements(workload.statements, workload.extents)
+        views = views_of(tree, banded=self.band is not None)
         self.paths = tuple(
             _Path(
                 leaf=leaf,
@@ -258,15 +269,15 @@ class _Boxes:
                 self._view_below(keep, tensor)
                 entered = self._entered(path, keep, view.dims, cell)
                 if source is None:
-                    if entered != size(cell.values()):
+                    if entered != self._size(view.dims, cell):
                         raise UnboxedError(f"{tensor} has no home and is needed again after other parts of it")
                     continue
                 pair = (keep.level, source, tensor)
                 first = tensor in made and empty and below[0] is paths[0]
-                loads[pair] += entered - (first and size(cell.values()))
+                loads[pair] += entered - (first and self._size(view.dims, cell))
                 if any(tensor in each.makes for each in below):
                     last = intermediate and below[-1] is every[-1]
-                    stores[pair] += entered - (last and size(cell.values()))
+                    stores[pair] += entered - (last and self._size(view.dims, cell))
 
     def _slide(
         self, path: _Path, tensor: str, access: TensorAccess, loads: Counter[Pair], stores: Counter[Pair]
@@ -290,14 +301,25 @@ class _Boxes:
     def _entered(self, path: _Path, keep: Placed, dims: tuple[str, ...], cell: Cell) -> int:
         """Elements of a cell that enter a Keep or begin there."""
         loops = path.loops(keep.address)
+        if self.band is not None:
+            return BandRuns(self.band, loops, path.outside(keep), dims, cell).entered(self.extents)
         steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
         return BoxRuns(loops, path.outside(keep), dims).entered(0, steps)[0]
+
+    def _size(self, dims: tuple[str, ...], cell: Cell) -> int:
+        """Elements of a cell that are touched."""
+        if self.band is None:
+            return size(cell.values())
+        return BandRuns(self.band, (), 0, dims, cell).every(self.extents)
 
     def _rooms(self) -> tuple[LevelRoom, ...]:
         """The most that is held at any visit."""
         occupancy = Occupancy(self.tree)
         for path in self.paths:
             pinned = {d for keep in path.keeps for d in keep.of}
+            if self.band is not None:
+                self._take_banded(path, self.band, occupancy, pinned)
+                continue
             places = [self._places(path, dim, every=dim in pinned) for dim in self.extents]
             for place in product(*places):
                 at = dict(zip(self.extents, place, strict=True))
@@ -308,6 +330,35 @@ class _Boxes:
                 for level, elements in held.items():
                     occupancy.take(level, elements, path.leaf.statement)
         return occupancy.rooms()
+
+    def _take_banded(self, path: _Path, band: Band, occupancy: Occupancy, pinned: Container[str]) -> None:
+        """Take in the most that is held at any visit in a band."""
+        loops = path.loops(path.leaf.address)
+        one, other = (every_step(loops, dim, self.extents[dim]) for dim in (band.first, band.second))
+        if len(one) * len(other) > windows.MOST:
+            raise UnboxedError(f"{path.leaf.statement} is visited in more than {windows.MOST:,} places of its band")
+        edge = BandPlaces(band, one, other)
+        others = [d for d in self.extents if d not in (band.first, band.second)]
+        visited = edge.visited
+        for place in product(*(self._places(path, dim, every=dim in pinned) for dim in others)):
+            at = dict(zip(others, place, strict=True))
+            held: dict[str, dict[str, NDArray[np.int64]]] = {}
+            for keep in path.keeps:
+                loops = path.loops(keep.address)
+                depths = {d: sum(loop.dim == d for loop in loops) for d in self.extents}
+                for tensor in keep.tensors if keep.level != self.tree.machine.memory else ():
+                    view = self._view_below(keep, tensor)
+                    words = np.zeros((1, 1), np.int64)
+                    for cell in self._cells(view):
+                        if keep in self._holding(path, tensor, cell):
+                            now = {d: at[d][depths[d]] for d in view.dims if d in at}
+                            times = size((max(cell[d][0], a), min(cell[d][1], b)) for d, (a, b) in now.items())
+                            pair = depths[band.first], depths[band.second]
+                            words = words + times * edge.held(view.dims, pair, cell)
+                    mine = held.setdefault(keep.level, {})
+                    mine[tensor] = mine.get(tensor, 0) + words
+            for level, elements in held.items():
+                occupancy.take_most(level, elements, visited, path.leaf.statement)
 
     def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, tuple[Interval, ...]]) -> int:
         """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
@@ -337,28 +388,8 @@ class _Boxes:
                 inside = [
                     (*before, (start, min(start + loop.tile, before[-1][1])))
                     for before in found
-                    for start in (_starts(before[-1], loop.tile, cuts) if every else before[-1][:1])
+                    for start in (starts(before[-1], loop.tile, cuts) if every else before[-1][:1])
                 ]
-                kinds = {tuple(_common(each, cuts) for each in place): place for place in reversed(inside)}
+                kinds = {tuple(common(each, cuts) for each in place): place for place in reversed(inside)}
                 found = list(kinds.values())
         return found
-
-
-def _starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:
-    """Where the steps of a loop begin, of all that lie otherwise between some cuts the first one at least.
-
-    Args:
-        step: what the loop goes over.
-        tile: iterations of its steps.
-        cuts: intervals that end where the next one begins.
-    """
-    first, beyond = step
-    trips = -(-(beyond - first) // tile)
-    near = {(end - first) // tile + more for _, end in cuts for more in (0, 1)}  # the others are like the one before
-    return [first + trip * tile for trip in sorted({0, trips - 1} | near) if 0 <= trip < trips]
-
-
-def _common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:
-    """The iterations that an interval has in common with each of others."""
-    first, beyond = interval
-    return tuple(max(0, min(beyond, end) - max(first, start)) for start, end in others)

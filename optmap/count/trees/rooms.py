@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from optmap.base.errors import InputError
 from optmap.count.trees.contents import Instances
 from optmap.count.trees.order import Places
@@ -74,6 +77,25 @@ class Occupancy:
                 words = sum(count * self.weights[name] for name, count in elements.items() if name in part.tensors)
                 if words > self.most[part][0]:
                     self.most[part] = (words, statement)
+
+    def take_most(
+        self, level: str, elements: Mapping[str, NDArray[np.int64]], visited: NDArray[np.bool_], statement: str
+    ) -> None:
+        """Take in what one instance of a level holds at many moments.
+
+        Args:
+            level: its name.
+            elements: per tensor, by the name under which it is stored, at every moment.
+            visited: which of the moments there are.
+            statement: whose leaf is visited.
+        """
+        for part in self.parts:
+            if part.level == level:
+                mine = {name: count for name, count in elements.items() if name in part.tensors}
+                words = sum((count * self.weights[name] for name, count in mine.items()), np.zeros((1, 1), np.int64))
+                most = int(np.where(visited, words, 0).max())
+                if most > self.most[part][0]:
+                    self.most[part] = (most, statement)
 
     def rooms(self) -> tuple[LevelRoom, ...]:
         """The largest occupancy of every level and partition."""

@@ -29,12 +29,16 @@ class TensorView:
     """The statement that does."""
 
 
-def views_of(tree: MappingTree) -> dict[str, dict[str, TensorView]]:
+def views_of(tree: MappingTree, *, banded: bool) -> dict[str, dict[str, TensorView]]:
     """By statement and stored tensor the view of it, if dims or windows are all that there is to say of it.
 
+    Args:
+        tree: the mapping.
+        banded: whether all conditions together are a band (`bands`), beside which there are no windows.
+
     Raises:
-        UnboxedError: for diagonals, offsets, conditions, padding, statistics of rows that no Keep names, and tensors
-            that are touched in two ways, but for an input in different statements, and reading by windows.
+        UnboxedError: for diagonals, offsets, other conditions, padding, statistics of rows that no Keep names, and
+            tensors that are touched in two ways, but for an input in different statements, and reading by windows.
     """
     if refused := tree.kept.uncounted(tree.leaves):
         raise UnboxedError(refused)
@@ -43,8 +47,8 @@ def views_of(tree: MappingTree) -> dict[str, dict[str, TensorView]]:
     found: dict[str, dict[str, TensorView]] = {}
     plain: dict[str, TensorView] = {}
     for statement in tree.workload.statements:
-        if statement.domain:
-            raise UnboxedError(f"{statement} has a condition")
+        if statement.domain and not banded:
+            raise UnboxedError(f"{statement} has a condition on other dims, or of another form")
         own = found.setdefault(statement.name, {})
         for number, access in enumerate(tree.kept.touched[statement.name]):
             view = _view(tree.kept.stored_as[access.name], access, statement, reads=number > 0)
@@ -57,7 +61,7 @@ def views_of(tree: MappingTree) -> dict[str, dict[str, TensorView]]:
                 and not _reads_all(tree, view.window, plain[view.tensor])
             ):
                 raise UnboxedError(f"{access} in {statement} does not read all of {access.name}")
-            if any(other != view for other in others) or (view.window is not None and view.tensor in own):
+            if any(other != view for other in others) or (view.window is not None and (view.tensor in own or banded)):
                 raise UnboxedError(
                     f"{access} in {statement}: every subscript needs a dim of its own, the same ones wherever "
                     f"{access.name} is read or written"

@@ -13,7 +13,7 @@ from optmap.base.texts import several
 from optmap.count.timing.roofline import roofline
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains import family, gated, graphs, runs, windows
+from optmap.search.chains import family, gated, graphs, masked, runs, windows
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.gate import Gate, gate_of
 from optmap.search.chains.gate_trees import gate_tree
@@ -101,6 +101,8 @@ def _room(question: Question) -> int:
 
 def _best(question: Question, *, together: bool) -> _BestTree | int:
     """The best mapping, or the words that every mapping needs."""
+    if masked.has_conditions(question.workload):
+        return _of_masked(question, together=together)
     try:
         find = family_of(question.workload, stores=question.objective.stores)
     except InputError as reason:
@@ -134,6 +136,23 @@ def family_of(workload: Workload, *, stores: bool = True) -> _Family:
         refuse_rows(workload, "with windows or rows of several dims", "give products with one dim of rows")
         return partial(_of_windows, windows.WindowPair(workload, steps, stores=stores))
     return partial(_of_products, steps, [pair_of(workload, *two, stores=stores) for two in pairwise(steps)])
+
+
+def _of_masked(question: Question, *, together: bool) -> _BestTree:
+    """The best mapping that was tried of a chain under conditions."""
+    plain = masked.without_conditions(question.workload)
+    find = family_of(plain, stores=question.objective.stores)
+    spaces = set[str]()
+
+    def tried(other: Question) -> tuple[Node, ...] | None:
+        found = find(other, together=together)
+        if isinstance(found, int):
+            return None
+        spaces.add(found.space)
+        return found.nodes
+
+    nodes = masked.best_masked(question, tried)
+    return _BestTree(nodes=nodes, space=masked.SPACE + min(spaces), exhausted=False)
 
 
 def _of_graph(question: Question, reason: InputError, *, together: bool) -> _BestTree:

@@ -1,0 +1,177 @@
+"""What enters a Keep, and what it holds, where conditions on two dims leave points out; see `tree_counts`.
+
+All conditions are on the same two dims and bound their difference. Every statement has both dims and the conditions, or
+neither of the dims. An iteration of loops in which no point of the two dims is left is not run. In one that is run the
+values of one dim for which there is a point have no gap; so what is touched of a tensor is a box cut by the conditions
+if it has both dims, and a smaller box if it has one. Iterations are gone over one by one, but for loops over other dims
+of the tensor: outermost ones with full steps are gone through once, as what they hold has no element in common; and if
+the innermost ones have several trips everywhere, whatever is held is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..chains.chain import StatedChain
+from ..chains.chain_masks import rules_of
+from ..core.tools import need
+from .regions import Box
+from .stated_tree import StatedKeep
+
+MOST = 2**20
+"""Iterations that are gone over."""
+FAR = 2**40
+"""A difference that there is not."""
+Span = tuple[int, int]
+"""First and beyond."""
+Places = dict[str, Span]
+"""What is left of every dim."""
+
+
+@dataclass(frozen=True)
+class StatedBand:
+    """Pairs of values of two dims, the first less the second from `least` to `most`."""
+
+    dims: tuple[str, str]
+    least: int
+    most: int
+
+    def pairs(self, one: Span, other: Span) -> int:
+        """How many there are in a box."""
+        return _pairs(self, one, other)
+
+    def left(self, places: Places, dim: str) -> Span:
+        """Values of a dim for which a pair is left, if there is one."""
+        low, high = places[dim]
+        if dim not in self.dims:
+            return low, high
+        mine = self.dims.index(dim)
+        first, beyond = places[self.dims[1 - mine]]
+        least, most = (self.least, self.most) if mine == 0 else (-self.most, -self.least)
+        return max(low, first + least), min(high, beyond + most)
+
+    def runs(self, places: Places) -> bool:
+        """Whether a pair is left."""
+        low, high = self.left(places, self.dims[0])
+        return low < high and all(a < b for a, b in places.values())
+
+    def size(self, dims: Iterable[str], box: Box) -> int:
+        """Elements of a box of a tensor with some dims, without those of pairs that are left out."""
+        sides = dict(zip(dims, box, strict=True))
+        found = 1
+        if all(dim in sides for dim in self.dims):
+            found = self.pairs(sides.pop(self.dims[0]), sides.pop(self.dims[1]))
+        for low, high in sides.values():
+            found *= max(0, high - low)
+        return found
+
+    def touched(self, dims: list[str], places: Places) -> Box:
+        """The box of a tensor that operations touch, conditions on both dims not looked at."""
+        both = all(dim in dims for dim in self.dims)
+        return tuple(places[dim] if both else self.left(places, dim) for dim in dims)
+
+    def entries(self, keep: StatedKeep, dims: list[str], box: Box, extents: dict[str, int]) -> int:
+        """How often elements of a box enter a Keep, all together.
+
+        Args:
+            keep: which holds all of the box.
+            dims: of the subscripts of the tensor.
+            box: with a first and a beyond per subscript.
+            extents: iterations per dim.
+        """
+        free = [d for d in dims if d not in self.dims]
+        places = {d: (0, n) for d, n in extents.items()}
+        loops, times, begins = list(keep.above.loops), 1, 0
+        wholly = dict(zip(dims, box, strict=True))
+        while loops and loops[0].dim in free:
+            dim, tile = loops[0].dim, loops[0].tile
+            size = places[dim][1]
+            if size % tile or wholly[dim] != (0, extents[dim]):
+                break
+            times *= size // tile
+            places[dim] = (0, tile)
+            wholly[dim] = (0, tile)
+            del loops[0]
+            begins += 1
+        box = tuple(wholly[dim] for dim in dims)
+        ended = keep.above.ended - begins
+        fresh = False
+        while loops and loops[-1].dim in free:
+            dim, tile = loops[-1].dim, loops[-1].tile
+            size = min([loop.tile for loop in loops[:-1] if loop.dim == dim], default=places[dim][1])
+            if places[dim][1] % size or any(loop.dim == dim and size % loop.tile for loop in loops[:-1]):
+                break
+            fresh = fresh or size > tile
+            del loops[-1]
+        steps = [(loop.dim, loop.tile) for loop in loops]
+        found, before, last = 0, None, None
+        for gone, (place, now) in enumerate(self._iterations(steps, places)):
+            need(gone < MOST, f"not counted: more than {MOST} iterations under conditions")
+            held = _meet(self.touched(dims, now), box)
+            found += self.size(dims, held)
+            begun = place[: max(0, ended)]
+            if before is not None and begun == last and not fresh:
+                found -= self.size(dims, _meet(held, before))
+            before, last = held, begun
+        return times * found
+
+    def _iterations(
+        self, loops: list[tuple[str, int]], places: Places, at: tuple[int, ...] = ()
+    ) -> Iterator[tuple[tuple[int, ...], Places]]:
+        """Every iteration that is run: its number in each loop, and what is left."""
+        if not self.runs(places):
+            return
+        if len(at) == len(loops):
+            yield at, places
+            return
+        dim, tile = loops[len(at)]
+        low, high = places[dim]
+        first, beyond = self.left(places, dim)
+        for start in range(low + (first - low) // tile * tile, min(high, beyond), tile):
+            yield from self._iterations(loops, {**places, dim: (start, min(start + tile, high))}, (*at, start))
+
+
+@lru_cache(maxsize=2**16)
+def _pairs(band: StatedBand, one: Span, other: Span) -> int:
+    if one[1] - one[0] > other[1] - other[0]:
+        turned = StatedBand(band.dims, -band.most, -band.least)
+        return _pairs(turned, other, one)
+    return sum(
+        max(0, min(other[1], value - band.least + 1) - max(other[0], value - band.most)) for value in range(*one)
+    )
+
+
+def _meet(one: Box, other: Box) -> Box:
+    return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def stated_band(chain: StatedChain) -> StatedBand | None:
+    """The band of the conditions of a chain; None if it has no conditions.
+
+    Raises:
+        RefusedError: for conditions of another form, or that are not the same wherever one of the two dims is.
+    """
+    sets = {rules_of(said) for said in chain.said if said.conditions}
+    if not sets:
+        return None
+    need(len(sets) == 1, "not counted: statements have different conditions")
+    least, most = -FAR, FAR
+    (rules,) = sets
+    dims = tuple(sorted({d for rule in rules for d in rule.dims}))
+    need(len(dims) == 2, "not counted: conditions on other dims than two")
+    for rule in rules:
+        need(sorted(c for _, c in rule.factors) == [-1, 1], "not counted: a condition that is on no difference of dims")
+        if dict(rule.factors)[dims[0]] == 1:
+            most = min(most, -rule.constant)
+        else:
+            least = max(least, rule.constant)
+    for number, said in enumerate(chain.said):
+        fine = said.conditions or not {*dims} & {*chain.dims[number]}
+        need(bool(fine), f"not counted: {said.name} has a dim of the conditions, and not these")
+    band = StatedBand((dims[0], dims[1]), least, most)
+    places: Any = {d: (0, chain.extents[d]) for d in dims}
+    need(band.runs(places), "not counted: conditions that nothing meets")
+    return band

@@ -1,0 +1,50 @@
+"""Where the loops over one dim of a path may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from optmap.count.trees.runs import Interval
+from optmap.mappings.nodes import Loop
+
+Place = tuple[Interval, ...]
+"""What is left of a dim outside its loops and inside each of them."""
+
+
+def every_step(loops: Iterable[Loop], dim: str, extent: int) -> list[Place]:
+    """All places of the loops over a dim.
+
+    Args:
+        loops: of a path.
+        dim: whose.
+        extent: its iterations.
+    """
+    found: list[Place] = [((0, extent),)]
+    for loop in loops:
+        if loop.dim == dim:
+            found = [
+                (*before, (start, min(start + loop.tile, before[-1][1])))
+                for before in found
+                for start in range(*before[-1], loop.tile)
+            ]
+    return found
+
+
+def starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:
+    """Where the steps of a loop begin, of all that lie otherwise between some cuts the first one at least.
+
+    Args:
+        step: what the loop goes over.
+        tile: iterations of its steps.
+        cuts: intervals that end where the next one begins.
+    """
+    first, beyond = step
+    trips = -(-(beyond - first) // tile)
+    near = {(end - first) // tile + more for _, end in cuts for more in (0, 1)}  # the others are like the one before
+    return [first + trip * tile for trip in sorted({0, trips - 1} | near) if 0 <= trip < trips]
+
+
+def common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:
+    """The iterations that an interval has in common with each of others."""
+    first, beyond = interval
+    return tuple(max(0, min(beyond, end) - max(first, start)) for start, end in others)

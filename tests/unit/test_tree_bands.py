@@ -1,0 +1,98 @@
+"""Trees of statements under conditions on two dims, counted in closed form as the literal walk counts them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from itertools import product
+
+import pytest
+import random_trees
+from cases import cases
+from checked_trees import tried
+from mapping_trees import moved
+from random_trees import kept_for_some, random_tree
+
+import optmap
+from optmap.base.errors import InputError, TreeError
+from optmap.checker.trees.tree_counts import CountedTree
+from optmap.count.trees import count_boxes, walk_tree
+from optmap.count.trees.bands import Band, band_of
+from optmap.mappings.tree import MappingTree
+from optmap.workloads.parser import parse_workload
+
+CONDITIONS = ("l <= m", "l < m", "l <= m + 1", "m + 2 >= l", "l >= m", "l == m", "l <= m and l + 2 > m", "l + 1 < m")
+FAMILIES = (
+    "C[m,l] = A[m,k]*B[k,l] if ?",
+    "C[m] = A[m,l]*B[l] if ?",
+    "S[m,l] = A[m,k]*B[k,l] if ?; C[m,n] = S[m,l]*D[l,n] if ?",
+    "S[m,l] = A[m,k]*B[k,l] if ?; P[m,l] = relu(S[m,l]) if ?; C[m,n] = P[m,l]*D[l,n] if ?",
+    "S[h,m,l] = A[h,m,k]*B[h,k,l] if ?; C[h,m,n] = S[h,m,l]*D[h,l,n] if ?",
+    "S[m,l] = A[m,k]*B[k,l] if ?; C[m,l] = S[m,l] + X[m,l] if ?",
+    "H[h,b] = X[h,d]*Y[d,b]; C[h,m,l] = A[h,m,k]*B[k,l] if ?",
+)
+
+
+def judged(tree: MappingTree) -> str:
+    """Hold the closed form against the walk; what came of it."""
+    counted = count_boxes(tree)
+    if counted is None:
+        return "not counted"
+    walk = walk_tree(tree)
+    assert counted.moved == walk.moved, tree
+    mine, theirs = ([(r.part, r.occupancy_words) for r in each.rooms] for each in (counted, walk))
+    assert mine == theirs, tree
+    levels = [*(level.name for level in tree.machine.levels), tree.machine.memory]
+    checked = tried(tree.workload, levels, [node.document() for node in tree.nodes])
+    if isinstance(checked, CountedTree):
+        assert checked.moved == moved(walk), tree
+        assert checked.occupied == {room.level: room.occupancy_words for room in walk.rooms}, tree
+        return "checked"
+    assert checked.startswith("not counted"), checked
+    return "counted"
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_banded_trees_are_counted_as_they_are_walked(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for seed in range(cases(100, 2000)):
+        rng = random.Random(f"bands {block} {seed}")
+        condition = rng.choice(CONDITIONS)
+        monkeypatch.setattr(random_trees, "FAMILIES", tuple(text.replace("?", condition) for text in FAMILIES))
+        tree = random_tree(rng, largest=rng.choice((4, 6)), shared=True)
+        if block == 3 and len(tree.workload.statements) > 1:
+            with contextlib.suppress(TreeError):
+                tree = kept_for_some(rng, tree)
+        found.append(judged(tree))
+    assert found.count("checked") + found.count("counted") > len(found) // 3
+    assert found.count("checked") > len(found) // 4
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_band_has_the_points_that_meet_its_conditions(condition: str) -> None:
+    with contextlib.suppress(InputError):
+        statement = parse_workload(f"C[m,l] = A[m]*B[l] if {condition}", {"m": 5, "l": 6}).statements[0]
+        band = band_of(statement.domain)
+        assert isinstance(band, Band)
+        for a, b in product(((0, 5), (1, 3), (2, 2), (4, 5)), ((0, 6), (2, 5), (5, 6))):
+            at = {band.first: b, band.second: a} if band.first == "l" else {band.first: a, band.second: b}
+            inside = [
+                point
+                for point in product(range(*at[band.first]), range(*at[band.second]))
+                if band.low <= point[1] - point[0] <= band.high
+            ]
+            assert band.points(at[band.first], at[band.second]) == len(inside)
+            for number, dim in enumerate((band.first, band.second)):
+                if inside:
+                    low, high = band.left(dim, at[band.first], at[band.second])
+                    assert {*range(low, high)} == {point[number] for point in inside}
+
+
+def test_conditions_save_words() -> None:
+    chain = "S[m,l] = A[m,k]*B[k,l] if ?; P[m,l] = relu(S[m,l]) if ?; C[m,n] = P[m,l]*D[l,n] if ?"
+    found = []
+    for text in (chain.replace("?", "l <= m"), chain.replace(" if ?", "")):
+        workload = parse_workload(text, {"m": 24, "l": 24, "k": 4, "n": 4})
+        answer = optmap.solve(workload, memory="60w")
+        found.append(answer.cost)
+    assert found[0] < found[1]
