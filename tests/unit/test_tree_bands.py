@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from itertools import product
+from pathlib import Path
 
 import pytest
 import random_trees
@@ -14,7 +15,7 @@ from mapping_trees import moved
 from random_trees import kept_for_some, random_tree
 
 import optmap
-from optmap.base.errors import InputError, TreeError
+from optmap.base.errors import InfeasibleError, InputError, TreeError
 from optmap.checker.trees.tree_counts import CountedTree
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.count.trees.bands import Band, band_of
@@ -96,3 +97,30 @@ def test_conditions_save_words() -> None:
         answer = optmap.solve(workload, memory="60w")
         found.append(answer.cost)
     assert found[0] < found[1]
+
+
+CAUSAL = (
+    "S[h,m,l] = 0.5*Q[h,m,k]*K[h,l,k] if ?; P[h,m,l] = softmax(S[h,m,l], l) if ?; O[h,m,n] = P[h,m,l]*V[h,l,n] if ?"
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_causal_attention_is_counted_as_it_is_walked_and_proved_again(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    text = CAUSAL.replace("?", rng.choice(("l <= m", "l < m + 2", "m <= l", "l <= m and m <= l + 3")))
+    if rng.random() < 0.4:
+        text = text.replace("softmax(S[h,m,l], l)", "relu(S[h,m,l])")
+    extents = {"h": rng.randint(1, 2), "k": rng.randint(1, 3), "n": rng.randint(1, 3)}
+    workload = parse_workload(text, {"m": rng.randint(2, 8), "l": rng.randint(2, 8), **extents})
+    objective, method = rng.choice(("traffic", "loads")), rng.choice(("fused", "fused", "apart"))
+    try:
+        answer = optmap.solve(workload, memory=f"{rng.randint(10, 70)}w", objective=objective, method=method)
+    except InfeasibleError:
+        return
+    walk = walk_tree(answer.mapping)
+    assert answer.count.moved == walk.moved
+    assert [room.occupancy_words for room in answer.count.rooms] == [room.occupancy_words for room in walk.rooms]
+    assert answer.bound.value <= answer.cost
+    answer.save(tmp_path / "answer.json")
+    optmap.check(tmp_path / "answer.json")
+    assert not optmap.evaluate(tmp_path / "answer.json").disagreements

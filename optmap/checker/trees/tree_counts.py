@@ -63,9 +63,9 @@ from typing import Any
 
 from ..chains.chain import StatedChain, dims_of
 from ..core.tools import need
-from .bands import stated_band
+from .bands import StatedBand, stated_band
 from .regions import Region, both, size, whole, without
-from .runs import MOST, courses, entries, every_course
+from .runs import MOST, Course, courses, entries, every_course
 from .slides import slid, window_box
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
 
@@ -75,6 +75,10 @@ PLAIN = {"terms", "offset"}
 """What is said of a subscript without padding."""
 PINS = 6
 """Pinned parts of one tensor outside each other that are looked at."""
+BANDED = 2**18
+"""Iterations under conditions that are looked at."""
+HeldTensor = tuple[str, Any, dict[str, int], Region | None]
+"""A tensor that a level holds: dims or windows, how many loops over each dim are outside the Keep, and its region."""
 Pair = tuple[str, str, str]
 """Inner level, outer level, and the name under which a tensor is stored."""
 
@@ -165,7 +169,8 @@ class _Counts:
             for number in rows.readers if rows.waits else ():
                 shared = set(leaves[rows.made].above.loops) & set(leaves[number].above.loops)
                 inner = any(loop.dim in self.chain.dims[rows.made] and loop.dim not in rows.dims for loop in shared)
-                need(not inner, f"incomplete: {self.chain.names[number]} reads a row before it is complete")
+                kind = "not counted" if self.band else "incomplete"  # a band may end a row before its loop does
+                need(not inner, f"{kind}: {self.chain.names[number]} reads a row before it is complete")
 
     def _check_loops(self) -> None:
         for leaf in self.tree.leaves:
@@ -262,41 +267,60 @@ class _Counts:
     def _held(self, level: str, leaf: StatedLeaf) -> int:
         """The most that a level holds while a leaf runs."""
         keeps = [keep for keep in leaf.above.keeps if keep.level == level]
-        held: list[tuple[str, Any, dict[str, int], Region | None]] = []
+        held: list[HeldTensor] = []
         for keep in keeps:
             depths = {d: sum(loop.dim == d for loop in keep.above.loops) for d in self.chain.extents}
             for tensor in self.tree.holds(keep):
                 axes = self._window(keep, tensor)
                 region = self._region(keep, tensor) if axes is None else None
                 held.append((tensor, self._dims(keep, tensor) if axes is None else axes, depths, region))
-        kinds = []
+        kinds, tiles = dict[str, list[Course]](), dict[str, list[int]]()
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
-            tiles = [loop.tile for loop in leaf.above.loops if loop.dim == dim]
-            banded = self.band is not None and dim in self.band.dims
-            kinds.append(every_course(extent, tiles) if banded else courses(extent, tiles, tuple(cuts)))
-        most_kinds = MOST if self.band is None else 2**18
-        need(prod(map(len, kinds)) <= most_kinds, "not counted: too many kinds of iterations of pinned dims")
-        most = 0
-        for chosen in product(*kinds):
-            left = dict(zip(self.chain.extents, chosen, strict=True))
-            if self.band is not None and not self.band.runs({d: course[-1] for d, course in left.items()}):
+            tiles[dim] = [loop.tile for loop in leaf.above.loops if loop.dim == dim]
+            kinds[dim] = courses(extent, tiles[dim], tuple(cuts))
+        need(prod(map(len, kinds.values())) <= MOST, "not counted: too many kinds of iterations of pinned dims")
+        most = self._most(kinds, held, None)
+        if self.band is None:
+            return most
+        # conditions leave less, or as much in some iterations: at the ends, mostly
+        every = {d: every_course(self.chain.extents[d], tiles[d]) for d in self.band.dims}
+        ends = {
+            d: [own[0], own[-1], max(own, key=lambda each: (each[-1][1] - each[-1][0], each))]
+            for d, own in every.items()
+        }
+        if self._most(kinds | ends, held, self.band) == most:
+            return most
+        need(prod(map(len, (kinds | every).values())) <= BANDED, "not counted: too many iterations under conditions")
+        return self._most(kinds | every, held, self.band)
+
+    def _most(self, kinds: dict[str, list[Course]], held: list[HeldTensor], band: StatedBand | None) -> int:
+        """The most words that are held in some iterations, of those that a band leaves if there is one."""
+        most, known = 0, dict[tuple[int, tuple[Any, ...]], int]()
+        for chosen in product(*kinds.values()):
+            left = dict(zip(kinds, chosen, strict=True))
+            if band is not None and not band.runs({d: course[-1] for d, course in left.items()}):
                 continue
             words = 0
-            for tensor, dims, depths, region in held:
-                now = {d: left[d][depth] for d, depth in depths.items()}
-                if region is None:
-                    part: Region = {window_box(dims, now): 1}
-                elif self.band is not None:
-                    at = {d: left[d][depths[d]] for d in left}
-                    part = both({self.band.touched(dims, at): 1}, region)
-                    words += self.weights[tensor] * sum(f * self.band.size(dims, b) for b, f in part.items())
-                    continue
-                else:
-                    part = both({tuple(now[d] for d in dims): 1}, region)
-                words += self.weights[tensor] * size(part)
+            for number, (_, _, depths, _) in enumerate(held):
+                now = tuple(course[depth] for course, depth in zip(chosen, depths.values(), strict=True))
+                if (number, now) not in known:
+                    known[number, now] = self._words(held[number], dict(zip(kinds, now, strict=True)), band)
+                words += known[number, now]
             most = max(most, words)
         return most
+
+    def _words(self, one: HeldTensor, now: dict[str, Any], band: StatedBand | None) -> int:
+        """Words of a tensor that a level holds in an iteration."""
+        tensor, dims, _, region = one
+        if region is None:
+            elements = size({window_box(dims, now): 1})
+        elif band is not None:
+            part = both({band.touched(dims, now): 1}, region)
+            elements = sum(factor * band.size(dims, box) for box, factor in part.items())
+        else:
+            elements = size(both({tuple(now[d] for d in dims): 1}, region))
+        return self.weights[tensor] * elements
 
 
 def window_axes(chain: StatedChain) -> dict[tuple[str, int], Any]:

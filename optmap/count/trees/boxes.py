@@ -49,6 +49,8 @@ from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 
+MOST_PLACES = 2**16
+"""Of the two dims of a band, in which a leaf is visited, that are gone over: the checker goes over them one by one."""
 Cell = dict[str, Interval]
 """A box of a tensor, by dim."""
 
@@ -335,8 +337,8 @@ class _Boxes:
         """Take in the most that is held at any visit in a band."""
         loops = path.loops(path.leaf.address)
         one, other = (every_step(loops, dim, self.extents[dim]) for dim in (band.first, band.second))
-        if len(one) * len(other) > windows.MOST:
-            raise UnboxedError(f"{path.leaf.statement} is visited in more than {windows.MOST:,} places of its band")
+        if len(one) * len(other) > MOST_PLACES:
+            raise UnboxedError(f"{path.leaf.statement} is visited in more than {MOST_PLACES:,} places of its band")
         edge = BandPlaces(band, one, other)
         others = [d for d in self.extents if d not in (band.first, band.second)]
         visited = edge.visited

@@ -42,7 +42,7 @@ def views_of(tree: MappingTree, *, banded: bool) -> dict[str, dict[str, TensorVi
     """
     if refused := tree.kept.uncounted(tree.leaves):
         raise UnboxedError(refused)
-    if tree.kept.rows_in_part:
+    if tree.kept.rows_in_part and not banded:
         raise UnboxedError("there is a function of rows, and a condition")
     found: dict[str, dict[str, TensorView]] = {}
     plain: dict[str, TensorView] = {}

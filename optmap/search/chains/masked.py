@@ -8,13 +8,14 @@ answer is the best of what was tried, and no proof that no mapping of the family
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Sequence as Ordered
 from dataclasses import replace
 from fractions import Fraction
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes
-from optmap.mappings.nodes import Node
+from optmap.mappings.nodes import Loop, Node, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
@@ -22,6 +23,8 @@ from optmap.workloads.workload import Workload
 
 SHARES = tuple(Fraction(share, 8) for share in (8, 7, 6, 5, 4, 3, 9, 10, 12, 14, 16))
 """Of the room, for which mappings are looked for; the room itself first."""
+STEPS = (1, 4, 16)
+"""Smallest steps of the dims of a condition: with few iterations a mapping is counted, and checked, faster."""
 SPACE = "mappings of the chain without its conditions that are best for some amounts of room, each counted with them; "
 """What is looked at, before the family in which these are found."""
 Find = Callable[[Question], tuple[Node, ...] | None]
@@ -78,10 +81,27 @@ def _candidates(question: Question, find: Find) -> Iterator[tuple[Node, ...]]:
     (level,) = question.machine.levels
     plain = without_conditions(question.workload)
     words = level.most_words(question.workload.word_bits)
+    dims = {dim for each in question.workload.statements for condition in each.domain for dim in condition.dims}
     seen = set[str]()
     for share in SHARES:
         room = replace(level, capacity=Capacity(amount=max(1, int(words * share)), unit="words"))
         nodes = find(replace(question, workload=plain, machine=replace(question.machine, levels=(room,))))
-        if nodes is not None and str(nodes) not in seen:
-            seen.add(str(nodes))
-            yield nodes
+        for step in STEPS if nodes is not None else ():
+            tried = tuple(_coarser(nodes or (), dims, plain.extents, step))
+            if str(tried) not in seen:
+                seen.add(str(tried))
+                yield tried
+
+
+def _coarser(nodes: Ordered[Node], dims: Container[str], left: Mapping[str, int], step: int) -> Iterator[Node]:
+    """The nodes with steps of some dims no smaller than so many iterations; loops of one trip are left out."""
+    for node in nodes:
+        if isinstance(node, Sequence):
+            yield Sequence(branches=tuple(tuple(_coarser(each, dims, left, step)) for each in node.branches))
+        elif isinstance(node, Loop):
+            tile = max(node.tile, step) if node.dim in dims else node.tile
+            if tile < left[node.dim]:
+                left = {**left, node.dim: tile}
+                yield replace(node, tile=tile)
+        else:
+            yield node
