@@ -34,8 +34,6 @@ APART = "one product after the other on all levels, each by method mopt"
 """Of these the mapping without anything fused."""
 TRIED = 4
 """Steps whose inner levels are looked for, of each group of products."""
-INNER = "mopt"
-"""Name of the method that finds inner levels."""
 
 
 def fused(question: Question) -> Found:
