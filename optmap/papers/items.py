@@ -49,8 +49,9 @@ class PaperItem:
         """The points that are computed, one without a name if it has none; none if it is not built."""
         if self.rows is None or (quick and self.long):
             return ()
-        points = self.quick if quick and self.quick is not None else self.points
-        return points or ("",) if self.points == () else points
+        if not self.points:
+            return ("",)
+        return self.quick if quick and self.quick is not None else self.points
 
     def computed(self, point: str) -> tuple[ClaimRow, ...]:
         """The rows of a point.

@@ -13,11 +13,11 @@ from optmap.count.trees import walk_tree
 from optmap.count.trees.boxes import count_boxes
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains import gated
-from optmap.search.chains.by_itself import best_apart, products_of
 from optmap.search.chains.gate import gate_of
 from optmap.search.chains.gate_trees import gate_tree
 from optmap.search.chains.gated import GateMapping, Meeting, Together, best_gate, best_together
 from optmap.search.chains.pins import pinned_parts
+from optmap.search.chains.streaming import best_apart, products_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 

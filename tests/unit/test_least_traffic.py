@@ -16,8 +16,8 @@ from optmap.base.errors import InputError
 from optmap.count.levels.held import held_traffic
 from optmap.machines.machine import CapacityRule
 from optmap.search import Answer, Question, best_tiling
-from optmap.search.chains.by_itself import Alone, best_apart
 from optmap.search.chains.pair import PairOperand
+from optmap.search.chains.streaming import Alone, best_apart
 from optmap.search.iooub import one_memory
 from optmap.search.iooub.one_tile import one_tile_each
 from optmap.search.iooub.tiling import Tiling

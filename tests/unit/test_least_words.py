@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
-from optmap.search.chains.by_itself import _apart, best_apart, products_of
 from optmap.search.chains.family import _fused, best_fused, smallest_tiles
 from optmap.search.chains.least import STAYS, least_alone, least_words
 from optmap.search.chains.pair import PairOperand, ProductPair, Side, pair_of, steps_of
+from optmap.search.chains.streaming import _apart, best_apart, products_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 

@@ -18,10 +18,10 @@ from optmap.count.trees import count_tree, walk_tree
 from optmap.count.trees.boxes import count_boxes
 from optmap.mappings.tree import MappingTree
 from optmap.report.pictures.tree_plots import tensor_colors
-from optmap.search.chains.by_itself import Apart
 from optmap.search.chains.family import Fused
 from optmap.search.chains.pair import pair_of, steps_of
 from optmap.search.chains.runs import Part, Run, Way, best_run
+from optmap.search.chains.streaming import Apart
 from optmap.search.chains.trees import run_tree
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.row_statistics import row_statistics

@@ -20,10 +20,11 @@ index, which reads or writes the tensor, and writes it if any does. If that has 
 at most the values that the dims of one of the accesses take at points that meet all of them, the access having one dim
 per subscript at most and each dim once; otherwise they are 0. Its parts are not looked at.
 
-**Groups.** The theorem is that of `optmap/bounds/chains/groups.py`. Check: no statement is in two groups, and no tensor
-is claimed by two; a group claims what it reads (of tensors made in place of each other the last) and an output of its
-own that does not start empty. Of a tensor that it reads and another statement writes, K of `shared` left out, that
-statement has no conditions, and touches as many elements of it as there are values per subscript, multiplied.
+**Groups.** Symbols and theorems are those of `docs/chain-floors.md`, a chapter for each argument but `alone`. Check: no
+statement is in two groups, and no tensor is claimed by two; a group claims what it reads (of tensors made in place of
+each other the last) and an output of its own that does not start empty. Of a tensor that it reads and another statement
+writes, K of `shared` left out, that statement has no conditions, and touches as many elements of it as there are values
+per subscript, multiplied.
 loads_words is that of its argument, or 0 if that is less:
 
 - alone: one statement that is a plain product (no numbers, no conditions), with a `certificate` of it under
@@ -35,16 +36,16 @@ loads_words is that of its argument, or 0 if that is less:
   of S and of C, if they start empty - words of A, B and D as far as statements write them; all as heavy as in the
   product.
 - lines: two such statements, with `lines` [{cut, light, most: W, g: "p/q", weight: "p/q"}], cut and light being two of
-  G, X and Y. The theorem is that of `optmap/bounds/chains/lines.py`, with the elements of the product, all as heavy as
-  the lightest (w words), and M = floor(memory_words/w). Check: M >= 3, W >= M, 0 < g <= 1; added up with their weights,
-  no tensor's loads count more than once. = w*(ceil of the weighted sum of the right sides and of what is left of each
+  G, X and Y. The elements are those of the product, all as heavy as the lightest (w words), and M =
+  floor(memory_words/w). Check: M >= 3, W >= M, 0 < g <= 1; added up with their weights, no tensor's loads count more
+  than once. = w*(ceil of the weighted sum of the right sides and of what is left of each
   tensor's loads times its elements, less the elements that joined subtracts). Of times*phi, 2*sqrt(g*o)*times is
   isqrt(floor(4*times^2*g*o)), and the other two are fractions.
-- finishing: two such statements, with `charge`: w. The theorem is that of `optmap/bounds/chains/finishing.py`, with
-  the elements of the product, all as heavy as the lightest (of w0 words), and M = floor(memory_words/w0). Check: w <=
-  J, 2*w <= c, O = ceil(w^2/2) - 1, J*c >= M + 3*O. = w0*(values of h times the theorem's right side, rounded up, less
+- finishing: two such statements, with `charge`: w. The elements are those of the product, all as heavy as the
+  lightest (of w0 words), and M = floor(memory_words/w0). Check: w <= J, 2*w <= c, O = ceil(w^2/2) - 1, J*c >= M + 3*O.
+  = w0*(values of h times the theorem's right side, rounded up, less
   the elements that joined subtracts).
-- shared: two statements or more of the form of `optmap/bounds/chains/shared.py`, with `kept`, the tensor that holds the
+- shared: two statements or more of the form there (Products around one tensor), with `kept`, the tensor that holds the
   elements of K, and `most`: W. All elements are as heavy as the lightest (w words), and M = floor(memory_words/w).
   Check: W >= M >= 3. = w*(ceil of the theorem's right side, 2*sqrt as above, less elements of K, unless none of them
   appears without a load, and those of the other tensors that statements make and that start empty or are made

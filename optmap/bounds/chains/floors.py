@@ -46,7 +46,7 @@ def floor_by(method: str, arguments: Sequence[str], workload: Workload, memory_w
     Raises:
         CheckError: if the independent checker refuses even compulsory traffic.
 
-    Source: the theorem in `optmap/bounds/chains/groups.py`.
+    Source: the theorem in `docs/chain-floors.md`, Groups of statements.
     """
     found = [group for name in arguments for group in ARGUMENTS[name](workload, memory_words)]
     groups, document = first_proved(

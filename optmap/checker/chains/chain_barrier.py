@@ -1,4 +1,4 @@
-"""Two products with a function of whole rows between them (theorem: `optmap/bounds/chains/barrier.py`)."""
+"""Two products with a function of whole rows between them (theorem: `docs/chain-floors.md`)."""
 
 from __future__ import annotations
 

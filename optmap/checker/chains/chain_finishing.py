@@ -1,7 +1,4 @@
-"""What must come again when the first row or column of a product is nearly done.
-
-The theorem is that of `optmap/bounds/chains/finishing.py`.
-"""
+"""What must come again when the first row or column of a product is nearly done (theorem: `docs/chain-floors.md`)."""
 
 from __future__ import annotations
 

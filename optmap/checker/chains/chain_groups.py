@@ -1,4 +1,4 @@
-"""Groups of statements of a chain, each with an argument for its loads (theorem: `optmap/bounds/chains/groups.py`)."""
+"""Groups of statements of a chain, each with an argument for its loads (theorem: `docs/chain-floors.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines below the loads of the three tensors of a product (theorem: `optmap/bounds/chains/lines.py`)."""
+"""Lines below the loads of the three tensors of a product (theorem: `docs/chain-floors.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two products of a chain as one product (theorem: `optmap/bounds/chains/joined.py`)."""
+"""Two products of a chain as one product (theorem: `docs/chain-floors.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products that share a tensor, cut by its loads (theorem: `optmap/bounds/chains/shared.py`)."""
+"""Products that share a tensor, cut by its loads (theorem: `docs/chain-floors.md`)."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from optmap.api import solve
 from optmap.files import library
 from optmap.papers.items import Collected, Rows
@@ -18,7 +20,6 @@ MOBILE += "M7 512 512 14 3,M8* 512 512 14 3,M9 1024 1024 7 3"
 TABLE = {"yolo9000": YOLO, "resnet18": RESNET, "mobilenet": MOBILE}
 """Table 1 as printed: name, K, C, H/W, R/S; * for stride 2."""
 LAYERS = tuple(f"{net}/{row.split()[0].strip('*')}" for net, text in TABLE.items() for row in text.split(","))
-DEPTHWISE = "mobilenet"
 CPU = "measured on an i7-9700K and an i9-10980XE with oneDNN 1.5, TVM 0.6 and Intel's compiler"
 
 
@@ -80,10 +81,7 @@ def cores() -> Rows:
     """R9 on eight cores: ways along dims that are not summed over."""
     answer = solve("resnet18/R9", machine="i7-9700k", method="mopt", cores=8, time_limit=30)
     ways = {dim: n for level in answer.mapping.levels for dim, n in level.spatial.items() if n > 1}
-    product = 1
-    for n in ways.values():
-        product *= n
-    yield held("parallel ways, i7-9700K", 8, product)
+    yield held("parallel ways, i7-9700K", 8, prod(ways.values()))
     yield claimed(
         "dims that are split",
         "non-reduction dims",

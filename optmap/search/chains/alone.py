@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeVar
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds.chains.counts import starts_empty
@@ -22,11 +23,13 @@ from optmap.workloads.chain import TensorRole
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, Workload
 
+P = TypeVar("P")
+"""What is chosen."""
 BY = "mopt"
 """Name of the method that finds tiles."""
 
 
-def check_alone(workload: Workload) -> None:
+def _check_alone(workload: Workload) -> None:
     """Refuse what has no mapping by itself.
 
     Raises:
@@ -48,32 +51,31 @@ def tails_of(workload: Workload) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch] | None:
-    """Branches that do a statement on all levels and then functions in place; None if none of its tiles fit.
+class SingleStatements:
+    """Statements of a chain by themselves, the branches of each looked for once.
 
     Args:
         question: of the chain.
-        name: of the statement.
-        tail: the functions, in order; done where the result is complete if its loops let them.
+
+    Raises:
+        InputError: for a statement that has no mapping by itself.
     """
-    workload, machine = question.workload, question.machine
-    statement, extents = workload.statement(name), workload.extents
-    path = path_by_itself(question, machine, statement, extents, empty=starts_empty(workload, name))
-    if path is None:
-        return None
-    levels = [level.name for level in machine.levels]
-    behind = [path, *(_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)]
-    joined = _with_functions(workload, path, statement, tail, levels)
-    if joined is None or not tail:
-        return behind
-    part = part_of(workload, (name, *tail))
-    costs = [
-        count_tree(
-            MappingTree(workload=part, machine=machine, nodes=one_after_other(part, machine.memory, each, ()))
-        ).value_of(question.objective, part, machine)
-        for each in ([joined], behind)
-    ]
-    return [joined] if costs[0] <= costs[1] else behind
+
+    def __init__(self, question: Question) -> None:
+        _check_alone(question.workload)
+        self._question = question
+        self._found: dict[str, list[Branch] | None] = {}
+
+    def branches(self, name: str, tail: tuple[str, ...]) -> list[Branch] | None:
+        """Branches that do a statement on all levels and then functions in place; None if none of its tiles fit.
+
+        Args:
+            name: of the statement.
+            tail: the functions, in order; done where the result is complete if its loops let them.
+        """
+        if name not in self._found:
+            self._found[name] = _by_itself(self._question, name, tail)
+        return self._found[name]
 
 
 def part_of(workload: Workload, names: Ordered[str]) -> Workload:
@@ -170,6 +172,21 @@ def in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
     return replace(level, capacity=capacity, bandwidth=bandwidth)
 
 
+def disjoint(some: Ordered[P], names: Callable[[P], Collection[str]]) -> Iterator[tuple[P, ...]]:
+    """Choices that have no name in common, the empty one first.
+
+    Args:
+        some: of what.
+        names: what each of them takes.
+    """
+    yield ()
+    for number, each in enumerate(some):
+        mine = frozenset(names(each))
+        rest = [other for other in some[number + 1 :] if mine.isdisjoint(names(other))]
+        for others in disjoint(rest, names):
+            yield (each, *others)
+
+
 def one_after_other(workload: Workload, memory: str, branches: Ordered[Branch], inside: Container[str]) -> Branch:
     """Branches one after the other, what is between them stored in the outermost memory.
 
@@ -190,6 +207,27 @@ def one_after_other(workload: Workload, memory: str, branches: Ordered[Branch], 
 def in_turn(branches: Ordered[Branch]) -> Branch:
     """Branches one after the other."""
     return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
+
+
+def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch] | None:
+    workload, machine = question.workload, question.machine
+    statement, extents = workload.statement(name), workload.extents
+    path = path_by_itself(question, machine, statement, extents, empty=starts_empty(workload, name))
+    if path is None:
+        return None
+    levels = [level.name for level in machine.levels]
+    behind = [path, *(_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)]
+    joined = _with_functions(workload, path, statement, tail, levels)
+    if joined is None or not tail:
+        return behind
+    part = part_of(workload, (name, *tail))
+    costs = [
+        count_tree(
+            MappingTree(workload=part, machine=machine, nodes=one_after_other(part, machine.memory, each, ()))
+        ).value_of(question.objective, part, machine)
+        for each in ([joined], behind)
+    ]
+    return [joined] if costs[0] <= costs[1] else behind
 
 
 def _element_by_element(

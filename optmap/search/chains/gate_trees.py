@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Ordered
 
 from optmap.mappings.nodes import Compute, Keep, Node, Sequence
-from optmap.search.chains.by_itself import Apart, products_of
 from optmap.search.chains.gate import Gate, GateOperand
 from optmap.search.chains.gated import GateMapping, Meeting, Together
+from optmap.search.chains.streaming import Apart, products_of
 from optmap.search.chains.trees import Branch, Left, apart_nodes, keeps, leaves_of, loops, streaming_nodes
 from optmap.workloads.workload import Workload
 

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.search.chains.by_itself import Apart, best_apart, products_of
 from optmap.search.chains.family import even_blocks, smallest_tiles
 from optmap.search.chains.gate import Gate, GateOperand
 from optmap.search.chains.pins import pinned_parts, saved_at_most
+from optmap.search.chains.streaming import Apart, best_apart, products_of
 
 Ints = NDArray[np.int64]
 Lines = tuple[Ints, Ints]

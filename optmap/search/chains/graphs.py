@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.trees import count_tree
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.alone import by_itself, check_alone, in_order, in_words_of, one_after_other, part_of, tails_of
+from optmap.search.chains.alone import (
+    SingleStatements,
+    disjoint,
+    in_order,
+    in_words_of,
+    one_after_other,
+    part_of,
+    tails_of,
+)
 from optmap.search.chains.trees import Branch
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
@@ -53,7 +61,7 @@ class ChainGraph:
     """
 
     def __init__(self, question: Question, find: Find) -> None:
-        check_alone(question.workload)
+        self._single = SingleStatements(question)
         self.question, self.workload, self.find = question, question.workload, find
         self.tails = tails_of(self.workload)
         read = [access.name for each in self.workload.statements for access in each.inputs]
@@ -62,7 +70,6 @@ class ChainGraph:
             for name, role in self.workload.roles.items()
             if role is TensorRole.INTERMEDIATE and read.count(name) == 1
         }
-        self._alone: dict[str, list[Branch] | None] = {}
 
     def best(self, *, together: bool) -> Branch:
         """The nodes of the best mapping that is found.
@@ -74,7 +81,7 @@ class ChainGraph:
             InfeasibleError: if a statement finds no place.
         """
         parts = list(self._parts()) if together else []
-        chosen = max(_disjoint(parts), key=lambda some: sum(each.saves for each in some))
+        chosen = max(disjoint(parts, lambda part: part.makes), key=lambda some: sum(each.saves for each in some))
         nodes = self._nodes(chosen)
         if nodes is None:
             raise InfeasibleError(f"{self.question.machine.name} has no room for tiles of {self.workload.title}")
@@ -83,16 +90,11 @@ class ChainGraph:
     def _nodes(self, parts: Sequence[ChainPart]) -> Branch | None:
         done = {each.makes[-1]: each.nodes for each in parts}
         within = {name for each in parts for name in self._statements(each.makes)}
-        branches = in_order(self.workload, self.question.machine, done, within, self._by_itself)
+        branches = in_order(self.workload, self.question.machine, done, within, self._single.branches)
         if branches is None:
             return None
         inside = {self.workload.stored_as[name] for each in parts for name in each.makes[:-1]}
         return one_after_other(self.workload, self.question.machine.memory, branches, inside)
-
-    def _by_itself(self, name: str, tail: tuple[str, ...]) -> list[Branch] | None:
-        if name not in self._alone:
-            self._alone[name] = by_itself(self.question, name, tail)
-        return self._alone[name]
 
     def _parts(self) -> Iterator[ChainPart]:
         """All parts that have a mapping and move less than their statements by themselves."""
@@ -152,7 +154,7 @@ class ChainGraph:
 
     def _words_alone(self, name: str) -> int:
         """Words of a statement by itself, with what is done to its result in place."""
-        branches = self._by_itself(name, self.tails[name])
+        branches = self._single.branches(name, self.tails[name])
         if branches is None:
             return self.workload.operations  # so that a part that has a place is taken
         path, *behind = branches
@@ -167,12 +169,3 @@ class ChainGraph:
         for axis in output.axes:
             elements *= axis.count(self.workload.extents)
         return elements * self.workload.weight(output) * (1 + self.question.objective.stores)
-
-
-def _disjoint(parts: Sequence[ChainPart]) -> Iterator[tuple[ChainPart, ...]]:
-    """Sets of parts that have no statement in common."""
-    yield ()
-    for number, each in enumerate(parts):
-        rest = [other for other in parts[number + 1 :] if set(each.makes).isdisjoint(other.makes)]
-        for others in _disjoint(rest):
-            yield (each, *others)

@@ -18,7 +18,7 @@ from optmap.base.errors import InfeasibleError
 from optmap.count.timing.roofline import roofline
 from optmap.count.trees import count_tree
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.alone import by_itself, check_alone, in_order, in_turn, one_after_other, path_by_itself
+from optmap.search.chains.alone import SingleStatements, disjoint, in_order, in_turn, one_after_other, path_by_itself
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.groups import FusedGroup, FusedStep, groups_of, steps_of_levels
 from optmap.search.chains.trees import Branch, keeps, loops
@@ -34,8 +34,6 @@ APART = "one product after the other on all levels, each by method mopt"
 """Of these the mapping without anything fused."""
 TRIED = 4
 """Steps whose inner levels are looked for, of each group of products."""
-INNER = "mopt"
-"""Name of the method that finds inner levels."""
 
 
 def fused(question: Question) -> Found:
@@ -77,14 +75,18 @@ class _Counted:
     """That count across every boundary, by number, inner first."""
     cost: Fraction
 
+    @property
+    def statements(self) -> frozenset[str]:
+        """Names of those that are fused."""
+        return frozenset(name for own in self.fused for name in own.group.statements)
+
 
 class _Levels:
     """Mappings of a chain on several levels."""
 
     def __init__(self, question: Question) -> None:
-        check_alone(question.workload)
         self.question, self.workload, self.machine = question, question.workload, question.machine
-        self._alone: dict[str, list[Branch] | None] = {}
+        self._single = SingleStatements(question)
 
     def best(self, groups: Ordered[FusedGroup]) -> Found:
         """The best of the mappings that are tried: nothing fused, each group by itself, and those that pay together."""
@@ -99,7 +101,7 @@ class _Levels:
                 paying.append(min(better, key=lambda each: each.cost))
         found = [each for each in (base, *paying) if each is not None]
         if base is not None and len(paying) > 1:
-            sets = min(_together(paying), key=lambda some: self._cost_together(base, some))
+            sets = min(disjoint(paying, lambda each: each.statements), key=lambda some: self._cost_together(base, some))
             together = self._counted(tuple(own for each in sets for own in each.fused))
             found += [] if together is None else [together]
         if not found:
@@ -148,17 +150,12 @@ class _Levels:
         """Statements one after the other but for those that are fused; what is between them stored."""
         done = {each.group.products[-1]: each.nodes for each in fused}
         within = {name for each in fused for name in each.group.statements}
-        branches = in_order(self.workload, self.machine, done, within, self._by_itself)
+        branches = in_order(self.workload, self.machine, done, within, self._single.branches)
         if branches is None:
             return None
         inside = {self.workload.stored_as[name] for each in fused for name in each.group.tiles}
         nodes = one_after_other(self.workload, self.machine.memory, branches, inside)
         return MappingTree(workload=self.workload, machine=self.machine, nodes=nodes)
-
-    def _by_itself(self, name: str, tail: tuple[str, ...]) -> list[Branch] | None:
-        if name not in self._alone:
-            self._alone[name] = by_itself(self.question, name, tail)
-        return self._alone[name]
 
     def _fused(self, group: FusedGroup, step: FusedStep) -> Branch | None:
         """The nodes of a step; None if a product finds no place in the inner levels."""
@@ -188,17 +185,3 @@ class _Levels:
             *keeps(outermost.name, group.tiles),
             *in_turn(branches),
         )
-
-
-def _together(paying: Ordered[_Counted]) -> Iterator[tuple[_Counted, ...]]:
-    """Sets of groups that have no statement in common, those that pay most first."""
-    yield ()
-    for number, each in enumerate(paying):
-        mine = {name for own in each.fused for name in own.group.statements}
-        rest = [
-            other
-            for other in paying[number + 1 :]
-            if mine.isdisjoint(name for own in other.fused for name in own.group.statements)
-        ]
-        for others in _together(rest):
-            yield (each, *others)

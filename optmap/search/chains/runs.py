@@ -15,9 +15,9 @@ from itertools import combinations, pairwise, product
 from math import prod
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.search.chains.by_itself import Apart, best_apart, products_of
 from optmap.search.chains.family import Fused, best_fused, smallest_tiles
 from optmap.search.chains.pair import ProductPair, ProductStep, pair_of
+from optmap.search.chains.streaming import Apart, best_apart, products_of
 from optmap.workloads.workload import TensorAccess, Workload
 
 FAMILY = (

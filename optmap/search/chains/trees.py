@@ -7,10 +7,10 @@ from collections.abc import Sequence as Ordered
 from math import prod
 
 from optmap.mappings.nodes import Compute, Keep, Loop, Node, Sequence, leaves
-from optmap.search.chains.by_itself import Alone, Apart, products_of
 from optmap.search.chains.family import Fused
 from optmap.search.chains.pair import PairOperand, ProductPair, ProductStep, pair_of
 from optmap.search.chains.runs import Run, Way, rows_of
+from optmap.search.chains.streaming import Alone, Apart, products_of
 from optmap.workloads.workload import Workload
 
 Left = Mapping[str, int]
