@@ -176,9 +176,6 @@ def orders() -> Rows:
 
 
 LATER.unbuilt(
-    "Theorem 1", "S-partitions and pebbles", where="section 2.3.1", missing="optimal pebblings of tiny graphs"
-)
-LATER.unbuilt(
     "Figure 6.0.1", "EDP in Firesim beside Timeloop", where="chapter 6", missing="records of Firesim and Timeloop"
 )
 LATER.unbuilt(

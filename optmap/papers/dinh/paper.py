@@ -6,6 +6,7 @@ from optmap.papers.dinh.chapter2 import CHAPTER2
 from optmap.papers.dinh.chapter3 import CHAPTER3
 from optmap.papers.dinh.convolutions import CONVOLUTIONS
 from optmap.papers.dinh.later import LATER
+from optmap.papers.dinh.pebbles import PEBBLES
 from optmap.papers.dinh.performance import PERFORMANCE
 from optmap.papers.items import Paper
 
@@ -13,5 +14,5 @@ PAPER = Paper(
     key="dinh",
     title="Optimization-Based Mappers and Lower Bounds for Tensor Problems",
     source="Grace Dinh, dissertation, University of California, Berkeley, UCB/EECS-2023-293",
-    items=(*CHAPTER2.items, *CHAPTER3.items, *CONVOLUTIONS.items, *PERFORMANCE.items, *LATER.items),
+    items=(*PEBBLES.items, *CHAPTER2.items, *CHAPTER3.items, *CONVOLUTIONS.items, *PERFORMANCE.items, *LATER.items),
 )
