@@ -8,11 +8,20 @@ from optmap.papers.dinh.convolutions import CONVOLUTIONS
 from optmap.papers.dinh.later import LATER
 from optmap.papers.dinh.pebbles import PEBBLES
 from optmap.papers.dinh.performance import PERFORMANCE
+from optmap.papers.dinh.searches import SEARCHES
 from optmap.papers.items import Paper
 
 PAPER = Paper(
     key="dinh",
     title="Optimization-Based Mappers and Lower Bounds for Tensor Problems",
     source="Grace Dinh, dissertation, University of California, Berkeley, UCB/EECS-2023-293",
-    items=(*PEBBLES.items, *CHAPTER2.items, *CHAPTER3.items, *CONVOLUTIONS.items, *PERFORMANCE.items, *LATER.items),
+    items=(
+        *PEBBLES.items,
+        *CHAPTER2.items,
+        *CHAPTER3.items,
+        *CONVOLUTIONS.items,
+        *PERFORMANCE.items,
+        *LATER.items,
+        *SEARCHES.items,
+    ),
 )

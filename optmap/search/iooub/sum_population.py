@@ -110,7 +110,7 @@ class SumPopulation:
 
 def _several(numbers: FloatArray | IntArray) -> IntArray:
     """Rounded to whole numbers of tiles."""
-    return np.maximum(1, np.rint(numbers)).astype(np.int64)
+    return np.asarray(np.maximum(1, np.rint(numbers)), np.int64)
 
 
 def _followed(sizes: IntArray, level: IntArray, new: IntArray, rng: np.random.Generator) -> IntArray:
