@@ -97,7 +97,8 @@ class SumPopulation:
             -(-outer // _several(outer / now * ratio)),
             -(-extent // _several(-(-extent // now) + step)),
         ]
-        return np.clip(np.choose(rng.integers(len(choices), size=len(rows)), choices), 1, extent)
+        chosen = np.choose(rng.integers(len(choices), size=len(rows)), choices)
+        return np.asarray(np.clip(chosen, 1, extent), np.int64)
 
     def _divisors(self, _chains: IntArray, _level: IntArray, dim: IntArray, rng: np.random.Generator) -> IntArray:
         """New extents: any divisors of those of the problem."""
