@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sympy import Add, Expr, latex
 
@@ -21,6 +21,15 @@ class RatioTerm:
     """(outer extent, tile extent) per loop that multiplies the traffic, outermost first."""
     factors: tuple[Expr, ...]
     """Elements per visit, one factor per subscript."""
+
+    def cancelled(self) -> RatioTerm:
+        """The same with a factor for every ratio that ends in it: `N/T * T` is `N`."""
+        ratios, factors = list(self.ratios), list(self.factors)
+        for above, below in reversed(self.ratios):  # inner ones first: what is left may cancel with those outside
+            if below in factors:
+                ratios.remove((above, below))
+                factors[factors.index(below)] = above
+        return replace(self, ratios=tuple(ratios), factors=tuple(factors))
 
 
 class Notation(ABC):
@@ -48,14 +57,16 @@ class Notation(ABC):
         return self.bracket(text) if isinstance(value, Add) else text
 
     def product(self, term: RatioTerm) -> str:
-        """A term, coefficient first, then ratios, then factors."""
+        """A term, coefficient first, then ratios, then factors; what cancels is left out."""
+        term = term.cancelled()
         parts = [str(term.coefficient)] if term.coefficient != 1 else []
         parts += [self.ratio(above, below) for above, below in term.ratios]
         parts += [self.factor(value) for value in term.factors if value != 1]
         return self.times(parts) if parts else "1"
 
     def total(self, terms: Sequence[RatioTerm]) -> str:
-        """A sum with the common ratios taken out, level by level, as MOpt prints its equations."""
+        """A sum with the common ratios taken out, level by level, as MOpt prints its equations; what cancels does."""
+        terms = [term.cancelled() for term in terms]
         common = tuple(r for r in terms[0].ratios if all(r in term.ratios for term in terms))
         if len(terms) == 1:
             return self.product(terms[0])

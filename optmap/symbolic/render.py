@@ -141,7 +141,8 @@ def _rows(
     for tensor in workload.tensors:
         moved = notation.product(_term(workload, tensor, permutation, where, 1))
         if tensor is workload.output:
-            rows += [(f"loads {tensor.name}", moved + once), (f"stores {tensor.name}", moved)]
+            loaded = "0" if once == f" - {moved}" else moved + once
+            rows += [(f"loads {tensor.name}", loaded), (f"stores {tensor.name}", moved)]
         else:
             rows.append((f"loads {tensor.name}", moved))
     terms = [_term(workload, t, permutation, where, 2 if t is workload.output else 1) for t in workload.tensors]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import factorial, isqrt, sqrt
+from math import isqrt, sqrt
 
 from optmap.api import solve
 from optmap.baselines.randomized import RandomizedProduct, randomized_bound, randomized_tiling
 from optmap.papers.items import Collected, Rows
-from optmap.papers.rows import Reason, claimed, held, refuted, unreachable
+from optmap.papers.rows import Reason, claimed, held, refuted
 from optmap.workloads.workload import Semantics
 
 LATER = Collected()
@@ -155,41 +155,3 @@ def every_point() -> Rows:
 def _footprint(t: dict[str, Fraction]) -> Fraction:
     """The left side of (6.2.1)."""
     return t["c"] * t["k"] * t["r"] * t["s"] + t["b"] * t["c"] * (t["w"] + t["r"]) * (t["h"] + t["s"])
-
-
-@LATER.item(
-    "Figure 6.2.1",
-    "Energy of the best mapping found, per iteration",
-    where="section 6.2.3",
-    missing=("the dissertation's four-level machine, categorical orders and three seeds averaged"),
-)
-def orders() -> Rows:
-    """Sizes of the spaces of orders; energies were measured with the authors' tools and machine."""
-    yield held("orders of a product on four levels, (3!)^4", 1296, factorial(3) ** 4)
-    yield held("orders of a convolution on four levels, (7!)^4", 6e14, factorial(7) ** 4, within=0.1)
-    for what, value in (("matrix product, GPTune, 20 runs", 2.98), ("matrix product, Timeloop, 4,000 runs", 3.56)):
-        yield unreachable(f"{what}: pJ per operation", value, why="its machine and prices are not in the text")
-    yield held("GPTune's energy below Timeloop's, percent", 16, round(100 * (1 - 2.98 / 3.56), 1), within=0.05)
-    yield held(
-        "Timeloop's energy below GPTune's on convolutions, percent", 17, round(100 * (1 - 4.32 / 5.26), 1), within=0.06
-    )
-
-
-LATER.unbuilt(
-    "Theorem 1", "S-partitions and pebbles", where="section 2.3.1", missing="optimal pebblings of tiny graphs"
-)
-LATER.unbuilt(
-    "Figure 6.0.1", "EDP in Firesim beside Timeloop", where="chapter 6", missing="records of Firesim and Timeloop"
-)
-LATER.unbuilt(
-    "Figure 6.1.2",
-    "CoSA beside random and hybrid search",
-    where="section 6.1.3",
-    missing="the program (6.1.1) to (6.1.5) as printed, and the hybrid search",
-)
-LATER.unbuilt(
-    "Figure 6.2.2", "Transfer to another machine", where="section 6.2.4", missing="transfer from four machines"
-)
-LATER.unbuilt(
-    "Sensitivity", "Sobol indices of the surrogate", where="section 6.2.5", missing="the paper's axes as a command"
-)

@@ -6,12 +6,22 @@ from optmap.papers.dinh.chapter2 import CHAPTER2
 from optmap.papers.dinh.chapter3 import CHAPTER3
 from optmap.papers.dinh.convolutions import CONVOLUTIONS
 from optmap.papers.dinh.later import LATER
+from optmap.papers.dinh.pebbles import PEBBLES
 from optmap.papers.dinh.performance import PERFORMANCE
+from optmap.papers.dinh.searches import SEARCHES
 from optmap.papers.items import Paper
 
 PAPER = Paper(
     key="dinh",
     title="Optimization-Based Mappers and Lower Bounds for Tensor Problems",
     source="Grace Dinh, dissertation, University of California, Berkeley, UCB/EECS-2023-293",
-    items=(*CHAPTER2.items, *CHAPTER3.items, *CONVOLUTIONS.items, *PERFORMANCE.items, *LATER.items),
+    items=(
+        *PEBBLES.items,
+        *CHAPTER2.items,
+        *CHAPTER3.items,
+        *CONVOLUTIONS.items,
+        *PERFORMANCE.items,
+        *LATER.items,
+        *SEARCHES.items,
+    ),
 )

@@ -156,17 +156,3 @@ def figures_7_and_8() -> Rows:
     ):
         for net, mean in zip(("Yolo", "ResNet", "MobileNet"), means, strict=True):
             yield unreachable(f"{net} on {machine}: speed-up over {over}", mean, why=CPU)
-
-
-RESULTS.unbuilt(
-    "Figure 5",
-    "Loss of performance of the predicted best",
-    where="section 9",
-    missing="MOpt's own model (volumes over bandwidths) held against runs on the machine at hand",
-)
-RESULTS.unbuilt(
-    "Figure 6",
-    "Predicted order beside hardware counters",
-    where="section 9",
-    missing="MOpt's own model held against runs and counters on the machine at hand",
-)

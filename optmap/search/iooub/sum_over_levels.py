@@ -2,12 +2,13 @@
 
 Every level has a tiling band of its own, each tensor keeps one tile per level, and the cost is the
 sum over the levels of traffic over bandwidth. The sum of the levels' own optima is a proved bound;
-the tiles are found by block descent, one level's whole tile at a time.
+the tiles are found by block descent, one level's whole tile at a time, from several starts, and from where these end
+by variations of all levels at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -16,6 +17,7 @@ from optmap.base.clock import Clock
 from optmap.base.errors import CheckError, InfeasibleError
 from optmap.questions.options import TileRule
 from optmap.search.found import Found
+from optmap.search.iooub.sum_population import Chain, SumPopulation
 from optmap.search.question import Question
 from optmap.search.relax.cross_check import solver_title
 from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
@@ -24,7 +26,16 @@ from optmap.search.space.conflict import refuse_conflict
 from optmap.search.space.search_space import Setting, setting_of
 from optmap.search.space.sizes import even_cuts
 from optmap.search.whole.chain_answer import found_chain
-from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntArray, IntegerPoint, grid_of, least_chains, thin
+from optmap.search.whole.chain_costs import (
+    BATCH,
+    ChainCosts,
+    FloatArray,
+    IntArray,
+    IntegerPoint,
+    grid_of,
+    least_chains,
+    thin,
+)
 from optmap.search.whole.descent import BlockDescent
 from optmap.search.whole.integers import integer_search
 from optmap.solvers.status import PointKind
@@ -47,17 +58,16 @@ def solve(question: Question) -> Found:
     refuse_conflict(setting)
     relaxation = relax(setting, clock=clock, negligible=0.0)
     descent = SumDescent(setting, divisors=question.tiles is TileRule.DIVISORS, clock=clock)
-    best: tuple[float, IntArray] | None = None
+    ends = list[Chain]()
     for start in _starts(setting, relaxation, descent):
         found = descent.run(start)
-        if found is not None and (best is None or found[0] < best[0]):
-            best = found
+        ends += [] if found is None else [found]
         question.tell("descent on the sum")
         if clock.late:
             break
-    if best is None:
+    if not ends:
         raise InfeasibleError("no chain of integer tiles fits all levels together; give the levels more words")
-    point = descent.point(best[1])
+    point = descent.point(descent.varied(ends, least=sum(relaxation.level_bounds))[1])
     cost = sum(point.costs)
     report = _relaxation(setting, relaxation, cost)
     return found_chain(
@@ -105,7 +115,13 @@ class SumDescent:
         self.divisors = divisors
         self.clock = clock
 
-    def run(self, chain: IntArray) -> tuple[float, IntArray] | None:
+    def varied(self, ends: Sequence[Chain], *, least: float) -> Chain:
+        """The best chain that variations of some lead to, and a descent from there; `least` is a proved bound."""
+        population = SumPopulation(costs=self.costs, blocks=self.blocks, value=self._values_of, clock=self.clock)
+        best = population.improve(ends, least=least)
+        return self.run(best[1]) or best
+
+    def run(self, chain: IntArray) -> Chain | None:
         """Improve a chain of tiles (L, D) until no move does; None if nothing that fits is met."""
         value = self._value(chain)
         for _ in range(ROUNDS):
@@ -129,18 +145,21 @@ class SumDescent:
         return found
 
     def _value(self, chain: IntArray) -> float:
-        return float(self.costs.evaluate(chain[None])[0].sum())
+        return float(self._values_of(chain[None])[0])
 
-    def _move(self, chain: IntArray, level: int, *, tied: bool) -> tuple[float, IntArray] | None:
+    def _values_of(self, chains: IntArray) -> FloatArray:
+        return np.asarray(self.costs.evaluate(chains)[0].sum(axis=1))
+
+    def _move(self, chain: IntArray, level: int, *, tied: bool) -> Chain | None:
         """The best tile of one level, the others following."""
         lists = [self._values(chain, level, d) for d in range(chain.shape[1])]
         tiles = grid_of(thin(lists, chain[level], GRID))
         tiles = tiles[self.costs.fits_somehow(tiles, level)]
-        best: tuple[float, IntArray] | None = None
+        best: Chain | None = None
         for first in range(0, len(tiles), BATCH):
             part = tiles[first : first + BATCH]
             chains, nest = self.blocks.follow(chain, level, part, None, tied=tied)
-            values = self.costs.evaluate(chains)[0].sum(axis=1)
+            values = self._values_of(chains)
             values = np.where(nest.all(axis=1), values, inf)
             row = int(values.argmin())
             if values[row] < (inf if best is None else best[0]):

@@ -38,6 +38,13 @@ RECIPE = Recipe(
     ),
     solver="configured nonlinear solver on the decomposition",
 )
+DEVIATIONS = (
+    "other than line 17 prints, the sizes of the next outer tile that a fixed level's cost depends on are fixed with "
+    "its tile, as in the published code: later programs would raise them without limit",
+    "other than line 19 prints, classes are compared by their bottleneck, then by the levels after it: the cost of the "
+    "level that is fixed last says nothing about the time",
+)
+"""What of the printed algorithm cannot be meant, and what is done instead."""
 ROOM = 1e-6
 """Relative room for tiles that a solver left at the edge of a capacity once they are parameters."""
 
@@ -148,4 +155,4 @@ def _largest(
 
 def _integers(setting: Setting, found: TileCandidate) -> tuple[IntegerPoint, tuple[str, ...]]:
     relaxed = RelaxedPoint(value=max(found.costs), tiles=found.tiles, permutations=found.permutations, node=())
-    return floor_and_balance(setting, relaxed), ("tiles rounded down and balanced, as Algorithm 1 ends",)
+    return floor_and_balance(setting, relaxed), ("tiles rounded down and balanced, as Algorithm 1 ends", *DEVIATIONS)
