@@ -18,7 +18,7 @@ import optmap
 from optmap.base.errors import InfeasibleError, InputError, TreeError
 from optmap.checker.trees.tree_counts import CountedTree
 from optmap.count.trees import count_boxes, walk_tree
-from optmap.count.trees.bands import Band, band_of
+from optmap.count.trees.bands import IndexBand, band_of
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.parser import parse_workload
 
@@ -74,7 +74,7 @@ def test_a_band_has_the_points_that_meet_its_conditions(condition: str) -> None:
     with contextlib.suppress(InputError):
         statement = parse_workload(f"C[m,l] = A[m]*B[l] if {condition}", {"m": 5, "l": 6}).statements[0]
         band = band_of(statement.domain)
-        assert isinstance(band, Band)
+        assert isinstance(band, IndexBand)
         for a, b in product(((0, 5), (1, 3), (2, 2), (4, 5)), ((0, 6), (2, 5), (5, 6))):
             at = {band.first: b, band.second: a} if band.first == "l" else {band.first: a, band.second: b}
             inside = [

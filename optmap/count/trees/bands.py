@@ -34,7 +34,7 @@ FAR = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class IndexBand:
     """Points of two dims with `low <= second - first <= high`."""
 
     first: str
@@ -82,9 +82,9 @@ def _most(one: V | int, other: V | int) -> V:
     return cast(V, most(one, other))
 
 
-def band_of(conditions: Iterable[Condition]) -> Band | None:
+def band_of(conditions: Iterable[Condition]) -> IndexBand | None:
     """The band of the points that meet all conditions; None if they are of another form."""
-    found: Band | None = None
+    found: IndexBand | None = None
     for each in conditions:
         terms: dict[str, int] = {}
         for sign, side in ((1, each.left), (-1, each.right)):
@@ -105,9 +105,9 @@ def band_of(conditions: Iterable[Condition]) -> Band | None:
         else:
             low, high = edge + strict, FAR
         if found is None:
-            found = Band(first, second, low, high)
+            found = IndexBand(first, second, low, high)
         elif (first, second) == (found.first, found.second):
-            found = Band(first, second, max(low, found.low), min(high, found.high))
+            found = IndexBand(first, second, max(low, found.low), min(high, found.high))
         else:
             return None
     return found if found is None or found.low <= found.high else None
@@ -128,7 +128,7 @@ class _Course:
 class BandRuns:
     """How often what a Keep holds of a cell of a tensor changes."""
 
-    band: Band
+    band: IndexBand
     loops: Sequence[Loop]
     """Above it."""
     outside: int
@@ -249,7 +249,7 @@ def _with(ranges: Ranges, dim: str, interval: Interval) -> Ranges:
     return tuple((d, interval if d == dim else each) for d, each in ranges)
 
 
-def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, int]) -> Band | None:
+def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, int]) -> IndexBand | None:
     """The band of all statements with conditions.
 
     Returns:
@@ -275,7 +275,7 @@ class BandPlaces:
         second: of the other one.
     """
 
-    band: Band
+    band: IndexBand
     first: Sequence[tuple[Interval, ...]]
     second: Sequence[tuple[Interval, ...]]
 

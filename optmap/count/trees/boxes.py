@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
-from optmap.count.trees.bands import Band, BandPlaces, BandRuns, band_of_statements
+from optmap.count.trees.bands import BandPlaces, BandRuns, IndexBand, band_of_statements
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
@@ -333,7 +333,7 @@ class _Boxes:
                     occupancy.take(level, elements, path.leaf.statement)
         return occupancy.rooms()
 
-    def _take_banded(self, path: _Path, band: Band, occupancy: Occupancy, pinned: Container[str]) -> None:
+    def _take_banded(self, path: _Path, band: IndexBand, occupancy: Occupancy, pinned: Container[str]) -> None:
         """Take in the most that is held at any visit in a band."""
         loops = path.loops(path.leaf.address)
         one, other = (every_step(loops, dim, self.extents[dim]) for dim in (band.first, band.second))
