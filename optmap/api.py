@@ -128,7 +128,13 @@ class BoundOptions(TargetOptions, WorkloadOptions, total=False):
 
     methods: Annotated[
         str | Sequence[str] | None,
-        Opt(help="Bound methods; all that apply if left out.", detail="Keys of `BOUNDS`.", read=names, metavar="A,B"),
+        Opt(
+            help="Bound methods; all that apply if left out.",
+            detail="Keys of `BOUNDS`.",
+            read=names,
+            metavar="A,B",
+            names="bounds",
+        ),
     ]
     explain: Annotated[
         bool,

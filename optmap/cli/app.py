@@ -9,41 +9,43 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from optmap.cli.completing import Shell, items, script
 from optmap.cli.console import begin, say
 from optmap.cli.values import spare
 from optmap.version import __version__
 
-COMMANDS = {
-    "list": "catalogue",
-    "show": "catalogue",
-    "derive": "symbols",
-    "closed-form": "closing",
-    "solve": "solving",
-    "bound": "bounding",
-    "compare": "comparing",
-    "curve": "curving",
-    "race": "racing",
-    "algorithms": "algorithms",
-    "randomized": "randomized",
-    "check": "checking",
-    "evaluate": "evaluating",
-    "conformance": "conforming",
-    "export": "exporting",
-    "doctor": "checkup",
-    "detect": "detecting",
-    "emit": "emitting",
-    "run": "executing",
-    "bench": "benching",
-    "validate": "validating",
-    "sweep": "sweeping",
-    "plot": "plotting",
-    "network": "networking",
-    "import": "importing",
-    "score": "scoring",
-    "reproduce": "reproducing",
-    "sensitivity": "sensing",
+GROUPS = {
+    "Find a mapping": {"solve": "solving", "evaluate": "evaluating", "curve": "curving", "sensitivity": "sensing"},
+    "Prove a bound": {
+        "bound": "bounding",
+        "closed-form": "closing",
+        "derive": "symbols",
+        "randomized": "randomized",
+        "check": "checking",
+    },
+    "Compare": {
+        "compare": "comparing",
+        "race": "racing",
+        "score": "scoring",
+        "algorithms": "algorithms",
+        "reproduce": "reproducing",
+    },
+    "Run on this machine": {
+        "detect": "detecting",
+        "emit": "emitting",
+        "run": "executing",
+        "bench": "benching",
+        "validate": "validating",
+    },
+    "Networks and sweeps": {"network": "networking", "sweep": "sweeping", "plot": "plotting"},
+    "Exchange with other tools": {"import": "importing", "export": "exporting", "conformance": "conforming"},
+    "Look things up": {"list": "catalogue", "show": "catalogue", "doctor": "checkup"},
 }
-"""Every command and the module in `optmap.cli` that has it, in the order of the help."""
+"""Every command and the module in `optmap.cli` that has it, by the question that it answers, as in the help."""
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+"""Every command and its module, in the order of the help."""
+WHOLE = 1000
+"""More characters than the first sentence of any help has."""
 PLAIN: dict[str, Any] = {
     "add_completion": False,
     # Plain text: help and errors read the same on a terminal, in a pipe and in a log.
@@ -65,6 +67,21 @@ class Commands(TyperGroup):
             if name not in self.commands:
                 self.commands.update(_built(COMMANDS[name], ctx))
         return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands of the help: by question, each with the whole first sentence of its own help."""
+        widest = max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            for question, names in GROUPS.items():
+                formatter.write(f" {question}:\n")  # one blank: names of commands stand after two
+                commands = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl([(name.ljust(widest), each.get_short_help_str(WHOLE)) for name, each in commands])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Names of commands and options that begin like this; no command is imported for its name."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return items(name for name in COMMANDS if name.startswith(incomplete))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What follows the options of the program itself."""
@@ -91,16 +108,21 @@ app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    help="Mappings of tensor computations onto memory hierarchies, and how good they can be.",
-    epilog="Example: optmap solve resnet18/R9 --machine i7-9700k\n\n"
-    "Exit codes: 0 an answer, 1 stdout cannot be written, 2 bad input, 3 infeasible, 4 a limit reached, "
-    "5 a check failed.",
+    help="Mappings of tensor computations onto memories, and how good they can be.",
+    epilog="\b\nExample: optmap solve resnet18/R9 --machine i7-9700k\n"
+    "Exit codes: 0 answer, 1 no output, 2 bad input, 3 infeasible, 4 limit, 5 false",
 )
 
 
 def _version(asked: bool) -> None:
     if asked:
         say(f"optmap {__version__}")
+        raise typer.Exit
+
+
+def _completion(shell: Shell | None) -> None:
+    if shell is not None:
+        say(script(shell))
         raise typer.Exit
 
 
@@ -116,9 +138,20 @@ def top(
         typer.Option(
             "--plugin",
             metavar="MODULE",
-            help="Import this module, or .py file, first: it registers methods or objectives. Repeatable.",
+            help="Import a module or .py file of own methods. Repeatable.",
             show_default=False,
             callback=_begin,
+            is_eager=True,
+        ),
+    ] = None,
+    completion: Annotated[
+        Shell | None,
+        typer.Option(
+            "--completion",
+            metavar="SHELL",
+            help="Print what completes names in bash, zsh or fish.",
+            show_default=False,
+            callback=_completion,
             is_eager=True,
         ),
     ] = None,
@@ -126,4 +159,4 @@ def top(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Mappings of tensor computations onto memory hierarchies, and how good they can be."""
+    """Mappings of tensor computations onto memories, and how good they can be."""

@@ -12,7 +12,7 @@ from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, outp
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
 
-BENCH_HELP = """Compare emitted code with oneDNN, PyTorch and TVM on this machine.
+BENCH_HELP = """Compare emitted code with oneDNN, PyTorch and TVM.
 
 Per layer the first mappings of the time model, with channels last and in blocks, are emitted,
 compiled, checked and run, and so is every way in which a library may compute the layer; the best of

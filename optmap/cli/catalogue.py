@@ -8,11 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import InputError
+from optmap.cli.completing import completed
 from optmap.cli.console import guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, taking
 from optmap.verbs import catalogue
 
-LIST_HELP = """List what has a name: workloads, machines, methods, networks, sweeps, bounds, objectives.
+LIST_HELP = """List what has a name, such as workloads, machines, methods.
+
+Networks, sweeps, bounds and objectives have names, too.
 
 \b
 Examples:
@@ -23,7 +26,9 @@ Examples:
 
 Of methods that have mappings judged one by one it says what can be set with --set, with defaults.
 """
-SHOW_HELP = """Show one workload, machine, network, sweep or method in full, or the mapping of a solution.
+SHOW_HELP = """Show a workload, a machine, a method or a solution in full.
+
+Networks and sweeps are shown, too.
 
 --yaml prints a file to edit that loads back equal. --nest prints the mapping of a solution file
 as the tiled loop nest it stands for.
@@ -50,7 +55,12 @@ def register(app: typer.Typer) -> None:
 def list_names(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help="What to list; everything if left out.", show_default=False),
+        typer.Argument(
+            metavar="KIND",
+            help="What to list; everything if left out.",
+            show_default=False,
+            autocompletion=lambda: catalogue.KINDS,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,7 +73,12 @@ def list_names(
 def show(
     *,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A library name, a YAML file, a statement or a solution file.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A library name, a YAML file, a statement or a solution file.",
+            autocompletion=completed("workloads", "machines", "networks", "sweeps", "methods"),
+        ),
     ],
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Print it as a file to edit.")] = False,
     nest: Annotated[bool, typer.Option("--nest", help="Print the loop nest of a solution file.")] = False,

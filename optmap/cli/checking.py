@@ -15,9 +15,10 @@ from optmap.cli.options import JsonOption, path_of
 if TYPE_CHECKING:
     from optmap.checker import Report
 
-CHECK_HELP = """Verify a certificate, a solution, or the folder of a sweep independently.
+CHECK_HELP = """Verify a certificate, a solution or a sweep independently.
 
-The file is one that bound or solve wrote with -o. The checker uses Python's standard library
+The file is one that bound or solve wrote with -o, or the folder of a sweep.
+The checker uses Python's standard library
 alone and decides everything in integers and fractions (logarithms: to 50 digits): it re-proves the
 bound, recounts the mapping's capacities and traffic, and recomputes the gap; of a file written with
 --certificate full it re-proves relaxation and integer bound, too. Two lists say what was verified, with the

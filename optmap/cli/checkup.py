@@ -8,7 +8,9 @@ from optmap.base.errors import CheckError
 from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption
 
-DOCTOR_HELP = """Say which solvers and which C compiler are there; solve a sample with each.
+DOCTOR_HELP = """Say which solvers and compilers are there, and try them.
+
+A sample is solved with each.
 
 \b
 Examples:

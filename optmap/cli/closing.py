@@ -22,8 +22,9 @@ class ClosedFormText(StrEnum):
     PYTHON = "python"
 
 
-CLOSED_FORM_HELP = """Bound on loads and shape of a tile as a piecewise function of capacity and extents.
+CLOSED_FORM_HELP = """Derive a bound on loads, and its tile, regime by regime.
 
+Both are piecewise functions of capacity and extents.
 For nests with one dim per subscript, and convolutions. Every regime has a bound on loads that is proved
 at all sizes, constant factor included, and the shape of a tile that matches it up to a constant factor, in
 real numbers of which each tensor alone fits; the regimes, products of powers compared with each other, cover

@@ -12,8 +12,9 @@ from optmap.cli.options import JsonOption, WorkloadArgument, output_option, pict
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import curving
 
-CURVE_HELP = """Trace what the best mapping moves over all capacities of one memory.
+CURVE_HELP = """Trace what the best mapping moves over all capacities.
 
+The capacities are those of one memory.
 One line per step: the room that a mapping takes, the words that it moves, the floor of every schedule in a memory
 of that room, and the gap; of a chain also what moves where every statement is done by itself. Every line is what
 solve finds at its capacity; between two lines the mapping of the upper one fits, so that no more words move there.

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from optmap.cli.completing import completed
 from optmap.cli.console import Progress, guarded, note, refuse_unused, say, say_document
 from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, path_of, taking
 from optmap.verbs import emitting
 
-EMIT_HELP = """Write C11 for a workload: the loops of a mapping around a microkernel.
+EMIT_HELP = """Write a workload in C: tiled loops around a microkernel.
 
+The code is C11.
 Loops, orders and ragged tiles are those of the mapping, at all of its levels; the tile of the innermost
 level is what registers hold. On a machine file that says what a core computes with (optmap detect -o
 host.yaml) the innermost loops are vector code, where the workload has a dim for it; everything else is
@@ -61,6 +63,7 @@ def emit(
         str,
         typer.Argument(
             metavar="WORKLOAD",
+            autocompletion=completed("workloads"),
             help="A library name (resnet18/R9), a YAML file, a statement, or a document of a tree, run or bench.",
             show_default=False,
         ),

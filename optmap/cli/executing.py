@@ -12,8 +12,9 @@ from optmap.cli.console import Progress, guarded, say_answer
 from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, taking, workloads_argument
 from optmap.verbs import running
 
-RUN_HELP = """Run workloads on the machine at hand: search, write C, compile, check, time.
+RUN_HELP = """Run and time workloads in the best mappings found for them.
 
+A search is followed by code in C that is compiled, checked and timed on the machine at hand.
 The first mappings of the model of time are run, and the fastest is kept. The table has GFLOPS beside the
 peak of the machine file, the measured time beside the predicted one and beside the floor that no mapping
 goes below, and how far results are from a float64 reference, as a share of what rounding explains. On

@@ -12,7 +12,7 @@ from optmap.cli.options import JsonOption, output_option, path_of
 from optmap.files.inputs import sizes_of
 from optmap.interchange.formats import readers
 
-IMPORT_HELP = """Read the workloads of an ONNX model with their counts, or files of Timeloop.
+IMPORT_HELP = """Read the workloads of an ONNX model, or files of Timeloop.
 
 Of an ONNX model Conv, ConvTranspose, MatMul, Gemm and Einsum become named workloads; equal ones are counted and
 keep all their names. Outputs begin empty (=); a bias is listed beside them. Copies that Expand, Tile, Gather

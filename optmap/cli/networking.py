@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.texts import several
+from optmap.cli.completing import completed
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say, say_answer, say_document
 from optmap.cli.options import JsonOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
@@ -67,6 +68,7 @@ def network(
             metavar="NAME",
             help="A library network or a workload file with counts; with --fuse an ONNX file. All if left out.",
             show_default=False,
+            autocompletion=completed("networks"),
         ),
     ] = None,
     plot: PlotFolderOption = None,

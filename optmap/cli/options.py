@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from optmap.base.errors import InputError
+from optmap.cli.completing import completed
 from optmap.questions.option import Opt, Option, declared
 from optmap.search.options import SolveOptions
 from optmap.workloads.workload import Semantics
@@ -102,6 +103,7 @@ def _shown(option: Option) -> Any:
         parser=PARSERS.get(_kind(opt)),
         min=opt.least,
         max=opt.most,
+        autocompletion=completed(opt.names) if opt.names else None,
         show_default=_default(opt) is not None,
     )
 
@@ -112,7 +114,9 @@ PARSERS: dict[Any, Callable[[str], Any]] = {Path: path_of, float: time_of}
 
 def workloads_argument(help: str) -> Any:
     """The argument of commands that take several workloads, with what may stand for them as help."""
-    return typer.Argument(metavar="WORKLOAD...", help=help, show_default=False)
+    return typer.Argument(
+        metavar="WORKLOAD...", help=help, show_default=False, autocompletion=completed("workloads", "networks")
+    )
 
 
 def output_option(help: str, metavar: str = "FILE") -> Any:
@@ -133,6 +137,7 @@ WorkloadArgument = Annotated[
         metavar="WORKLOAD",
         help="A library name (resnet18/R9), a YAML file, or a statement such as 'C[i,j] += A[i,k]*B[k,j]'.",
         show_default=False,
+        autocompletion=completed("workloads"),
     ),
 ]
 SemanticsOption = Annotated[Semantics | None, _shown(SOLVE["semantics"])]

@@ -11,7 +11,7 @@ from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taki
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.sweeps.options import EngineName, RaceOptions
 
-RACE_HELP = """Let searches find mappings of the same layers within the same budget.
+RACE_HELP = """Let searches map the same layers with equal budgets.
 
 Every method searches among the mappings with perfect factors, of which exact proves the best; it is
 in every race. Per layer a line per method: what it found, as a multiple of the proved optimum (or of the

@@ -12,9 +12,10 @@ from optmap.cli.options import JsonOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.papers.run import ReproduceOptions
 
-REPRODUCE_HELP = """Compute tables, figures and theorems of the papers, and hold them against what is printed.
+REPRODUCE_HELP = """Compute what the papers print, and compare it with them.
 
-Every item gives rows: quantity, the paper's number, ours, their ratio, and a verdict: equal, better (proved),
+Items are tables, figures and theorems.
+Each gives rows: quantity, the paper's number, ours, their ratio, and a verdict: equal, better (proved),
 differs (with a reason that is tested), erratum (with a counterexample that is run), not reproducible (and why).
 With -o rows are kept, a document per item and a page per paper, and what is there is not computed again.
 

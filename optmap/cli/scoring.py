@@ -13,8 +13,9 @@ from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import exchange
 
-SCORE_HELP = """Score somebody's mapping: how many times it costs what the proven optimum does.
+SCORE_HELP = """Compare a mapping of Timeloop with the proven optimum.
 
+The score is how many times it costs what the optimum does.
 The files are Timeloop's (versions 0.2 to 0.4): a problem, an architecture with energies (ERT), and a
 mapping; one file may hold several of them. The mapping is counted, the best one on the same machine
 searched, and both are printed beside one another.

@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from optmap.cli.completing import completed
 from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import exploring
 
-SENSITIVITY_HELP = """Which choices of a mapping on an accelerator matter: Sobol' indices (extra bayes).
+SENSITIVITY_HELP = """Say which choices of a mapping on an accelerator matter.
 
+They are compared by Sobol' indices (extra bayes).
 Tiles, meshes, loop orders and what is kept are axes of a cube whose points are valid mappings; the
 variance of the logarithm of the objective over it is divided among them (Dinh, section 6.2.5). With
 --observations, of a search of method bayesian, a Gaussian process stands for the objective.
@@ -37,7 +39,16 @@ def register(app: typer.Typer) -> None:
 def sensitivity(
     *,
     workload: WorkloadArgument,
-    machine: Annotated[str, typer.Option("--machine", metavar="NAME|FILE", help="An accelerator.", show_default=False)],
+    machine: Annotated[
+        str,
+        typer.Option(
+            "--machine",
+            metavar="NAME|FILE",
+            help="An accelerator.",
+            show_default=False,
+            autocompletion=completed("machines"),
+        ),
+    ],
     plot: Annotated[Path | None, picture_option("Draw the indices as bars.")] = None,
     as_json: JsonOption = False,
     **options: Any,

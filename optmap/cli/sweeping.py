@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optmap.base.texts import several
+from optmap.cli.completing import completed
 from optmap.cli.console import complain, guarded, refuse_unused, say
 from optmap.cli.options import JsonOption, output_option, taking
 from optmap.sweeps.options import EngineName, GridOptions
@@ -48,7 +49,14 @@ def register(app: typer.Typer) -> None:
 @taking(GridOptions)
 def sweep(
     *,
-    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A sweep file, or the name of one in models/sweeps.")],
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC",
+            help="A sweep file, or the name of one in models/sweeps.",
+            autocompletion=completed("sweeps"),
+        ),
+    ],
     output: Annotated[Path | None, output_option("Directory; SPEC.sweep if left out.", metavar="DIR")] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print what would be done and about how long it takes; keep nothing.")

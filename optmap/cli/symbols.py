@@ -12,9 +12,10 @@ from optmap.cli.options import JsonOption, WorkloadArgument, taking
 from optmap.questions.option import declared
 from optmap.verbs import deriving
 
-DERIVE_HELP = """Derive footprint and traffic, all dataflow classes, inferred reuse, or a closed form.
+DERIVE_HELP = """Derive traffic, dataflow classes, reuse or a closed form.
 
-Prints footprint, occupancy and traffic of one loop order as symbolic expressions.
+Prints footprint, occupancy and traffic of one loop order as symbolic expressions, or all dataflow classes,
+inferred reuse, or a closed form.
 
 A loop order names every dim once, outermost first; without one, the order of the workload is
 used. The classes are derived for the workload at hand, each dominated one with its proof.

@@ -20,11 +20,11 @@ from optmap.cli.options import (
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
 
-VALIDATE_HELP = """Hold the time model against this machine, as section 9 of MOpt does.
+VALIDATE_HELP = """Hold the model of time against measurements on this machine.
 
-Per layer tilings are drawn from all that fit, good and bad: any microkernel that fits the registers, any
-tiles, loop orders of every dataflow class. Each is emitted, compiled, checked and timed in turns with the
-others; its predicted time, and the traffic of set-associative caches with lines that is simulated under
+As in section 9 of MOpt, tilings of each layer are drawn from all that fit, good and bad: any microkernel
+that fits the registers, any tiles, loop orders of every dataflow class. Each is emitted, compiled, checked
+and timed in turns with the others; its predicted time, and the traffic of set-associative caches with lines that is simulated under
 its loops, stand beside that. Printed are rank correlations (Spearman, Kendall) and the performance that is
 lost if only the best one, two or five predicted samples are run: beside the best measured sample, and crossed,
 the best chosen by half of the rounds and timed by the others, without the luck of the best of many. With

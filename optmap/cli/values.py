@@ -18,16 +18,19 @@ def spare(parameters: Iterable[Any]) -> None:
         # Older Typer converts by Click alone and describes no type.
         kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
         if getattr(parameter, "multiple", False):
-            parameter.process_value = _sparing(parameter, type(None), parameter.process_value)
-        elif isinstance(kind, type) and parameter.nargs == 1:
-            parameter.process_value = _sparing(parameter, kind, parameter.process_value)
+            kind = type(None)
+        elif not (isinstance(kind, type) and parameter.nargs == 1):
+            kind = None
+        parameter.process_value = _sparing(parameter, kind, parameter.process_value)
 
 
-def _sparing(parameter: Any, kind: type, process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _sparing(parameter: Any, kind: type | None, process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """What Typer's own `process` does, which is called only for a value that it must convert or refuse."""
 
     def value_of(context: Any, value: Any) -> Any:
-        if not _ready(value, kind, parameter.required):
+        if context.resilient_parsing:  # a shell completes half a command line: nothing is done with its values
+            return value
+        if kind is None or not _ready(value, kind, parameter.required):
             return process(context, value)
         taken = Path(value) if kind is Path and value is not None else value
         return taken if parameter.callback is None else parameter.callback(context, parameter, taken)

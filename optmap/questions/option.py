@@ -100,6 +100,8 @@ class Opt:
     """Its name at the shell, with the dashes, where that is not its own; several with blanks between."""
     metavar: str | None = None
     """What stands for its value in the help of the shell."""
+    names: str = ""
+    """What it names, as `list_names` calls it, or `levels` of the machine; a shell completes it."""
     shell: Any = str
     """Its type at the shell; None if the shell has no such option."""
     least: int | None = None

@@ -66,7 +66,9 @@ PaddingOption = Annotated[
         choices=Padding,
     ),
 ]
-MachineOption = Annotated[MachineInput | None, Opt(help="A library machine or a YAML file.", metavar="M")]
+MachineOption = Annotated[
+    MachineInput | None, Opt(help="A library machine or a YAML file.", metavar="M", names="machines")
+]
 MemoryOption = Annotated[
     MemoryInput | None,
     Opt(help="A two-level machine instead: 8192w, 512B, 32KiB or 12MiB of fast memory.", metavar="SIZE"),
@@ -77,6 +79,7 @@ ObjectiveOption = Annotated[
         help="bottleneck, sum, loads, traffic, or time (predicted, on machines with a core); on accelerators edp, "
         "energy, cycles or port-cycles (older name: traffic); the method's own if left out.",
         read=text,
+        names="objectives",
     ),
 ]
 CountingOption = Annotated[
@@ -169,7 +172,10 @@ EvaluationsOption = Annotated[
 ]
 MethodOption = Annotated[
     str | None,
-    Opt(help="See: optmap list methods. If left out: mopt, for traffic of one memory iooub, on accelerators exact."),
+    Opt(
+        help="See: optmap list methods. If left out: mopt, for traffic of one memory iooub, on accelerators exact.",
+        names="methods",
+    ),
 ]
 SettingsOption = Annotated[
     Mapping[str, object] | None,
@@ -265,6 +271,7 @@ class SharedOptions(TypedDict, total=False):
             help="Leave out the levels inside this one.",
             read=text,
             metavar="LEVEL",
+            names="levels",
             meshes=False,
             elsewhere=NO_MEANING + "its counts start at the arithmetic; leave out {flag}",
         ),

@@ -82,6 +82,7 @@ class RaceOptions(TypedDict, total=False):
             default="all",
             read=names,
             metavar="A,B",
+            names="methods",
         ),
     ]
     budget: Annotated[

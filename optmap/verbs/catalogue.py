@@ -32,7 +32,34 @@ if TYPE_CHECKING:
     from optmap.report.library.entries import Entry, Listing
     from optmap.report.library.solvers import Doctor
 
-KINDS = ("workloads", "machines", "methods", "networks", "sweeps", "bounds", "objectives")
+
+def _methods() -> dict[str, str]:
+    from optmap.search.methods import METHODS
+
+    return _described(METHODS)
+
+
+def _bounds() -> dict[str, str]:
+    from optmap.bounds.methods import BOUNDS
+
+    return _described(BOUNDS)
+
+
+def _described(methods: Mapping[str, Any]) -> dict[str, str]:
+    return {name: method.description for name, method in methods.items()}
+
+
+NAMED: dict[str, Callable[[], Any]] = {
+    "workloads": library.list_workloads,
+    "machines": library.list_machines,
+    "methods": _methods,
+    "networks": library.list_networks,
+    "sweeps": library.list_sweeps,
+    "bounds": _bounds,
+    "objectives": lambda: _described(every_objective()),
+}
+"""What has names, and how they are found, with a line about each where there is one."""
+KINDS = tuple(NAMED)
 """What `list_names` lists."""
 
 
@@ -77,32 +104,23 @@ def list_names(kind: str | None = None) -> Listing:
     Raises:
         UnknownNameError: for a kind that is none.
     """
-    from optmap.bounds.methods import BOUNDS
     from optmap.report.library.entries import Listing
-    from optmap.search.methods import METHODS
 
-    places: dict[str, Callable[[], Any]] = {
-        "workloads": library.list_workloads,
-        "machines": library.list_machines,
-        "methods": lambda: _described(METHODS),
-        "networks": library.list_networks,
-        "sweeps": library.list_sweeps,
-        "bounds": lambda: _described(BOUNDS),
-        "objectives": lambda: _described(every_objective()),
-    }
     wanted = KINDS if kind is None else (choose("kind", kind, KINDS),)
     made: dict[str, Any] = {}
     if kind == "methods":  # searches are imported for it
         from optmap.report.library.methods import settings_of_method
+        from optmap.search.methods import METHODS
 
         made = {name: settings_of_method(method) for name, method in METHODS.items()}
     return Listing(
-        kinds={each: places[each]() for each in wanted}, settings={name: own for name, own in made.items() if own}
+        kinds={each: NAMED[each]() for each in wanted}, settings={name: own for name, own in made.items() if own}
     )
 
 
-def _described(methods: Mapping[str, Any]) -> dict[str, str]:
-    return {name: method.description for name, method in methods.items()}
+def names_of(kind: str) -> tuple[str, ...]:
+    """The names of one of `KINDS`, without what else is known of them."""
+    return tuple(NAMED[kind]())
 
 
 class ShowOptions(TypedDict, total=False):

@@ -58,6 +58,7 @@ class CompareOptions(WorkloadOptions, total=False):
             detail="Keys of `METHODS`; one that cannot is left out with the reason.",
             read=names,
             metavar="A,B",
+            names="methods",
         ),
     ]
     constraints: Annotated[ConstraintsOption, Here(detail="As for `solve`; methods that know none are left out.")]

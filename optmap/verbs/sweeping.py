@@ -78,7 +78,9 @@ class NetworkOptions(TargetOptions, total=False):
             shell=list[str],
         ),
     ]
-    level: Annotated[str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.")]
+    level: Annotated[
+        str | None, Opt(help="Of --curve: the level that gets them; the outermost if left out.", names="levels")
+    ]
     points: Annotated[PointsOption, Here(help="Of --curve: capacities of the range.")]
     time_limit: Annotated[TimeLimitOption, Here(help="Of one layer.")]
     jobs: JobsOption
@@ -207,7 +209,11 @@ class PlotOptions(TypedDict, total=False):
     ]
     network: Annotated[
         str | Path | None,
-        Opt(help="Add up the layers of this network: a library name, or a workload file with counts.", metavar="NAME"),
+        Opt(
+            help="Add up the layers of this network: a library name, or a workload file with counts.",
+            metavar="NAME",
+            names="networks",
+        ),
     ]
     targets: Annotated[
         Sequence[float] | None,
