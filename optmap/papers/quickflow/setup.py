@@ -9,6 +9,7 @@ from math import comb, factorial, gcd
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
+from optmap.papers.counting import window_steps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held
 from optmap.search.quickflow import reuse_classes
@@ -138,12 +139,8 @@ def _sizes(name: str) -> tuple[int, ...]:
     """A column of Table I, of the workload of that name."""
     workload = library.workload(f"quickflow/{name}")
     extents = workload.extents
-    terms: dict[str, int] = {}
-    for access in workload.only.inputs:
-        for axis in access.axes:
-            if len(axis.terms) > 1:
-                terms |= dict(axis.terms)
-    return (extents["c"], extents["k"], extents["h"], extents["r"], extents["n"], terms["h"], terms["r"])
+    steps = window_steps(workload)
+    return (extents["c"], extents["k"], extents["h"], extents["r"], extents["n"], steps["h"], steps["r"])
 
 
 @SETUP.item("Table II", "Features of the spatial architectures", where="section V-A")
