@@ -13,6 +13,7 @@ from optmap.papers.counting import window_steps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held
 from optmap.search.quickflow import reuse_classes
+from optmap.symbolic.numbers import prime_factors
 from optmap.workloads.halo import pair_values
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
@@ -90,23 +91,12 @@ def degree() -> Rows:
     """Counted over all allocations of two small dims to four levels."""
     levels = 4
     for extents in ((8, 6), (12, 4), (30, 2)):
-        limit = (levels - 1) * sum(len(_primes(extent)) for extent in extents)
+        limit = (levels - 1) * sum(len(prime_factors(extent)) for extent in extents)
         most = max(
             sum(neighbours for neighbours, _ in chosen)
-            for chosen in product(*(tuple(_allocations(_primes(extent), levels)) for extent in extents))
+            for chosen in product(*(tuple(_allocations(prime_factors(extent), levels)) for extent in extents))
         )
         yield claimed(f"adjacent mappings of extents {extents}", f"at most {limit}", most, holds=most <= limit)
-
-
-def _primes(extent: int) -> list[int]:
-    """Prime factors, each as often as it divides."""
-    found, factor = [], 2
-    while extent > 1:
-        while extent % factor == 0:
-            found.append(factor)
-            extent //= factor
-        factor += 1
-    return found
 
 
 def _allocations(primes: list[int], levels: int) -> Iterator[tuple[int, tuple[tuple[int, ...], ...]]]:
