@@ -1,4 +1,4 @@
-"""What items of several papers count with: words of tensors that enter, each kept at a reuse dimension of its own."""
+"""What items of several papers count with: words that enter at a reuse dimension of each tensor, steps of windows."""
 
 from __future__ import annotations
 
@@ -24,3 +24,13 @@ def entering(
         tensor.name: entering_words(workload, tensor, dict(tile), reuse_at(tensor, order, level[tensor.name]))
         for tensor in workload.tensors
     }
+
+
+def window_steps(workload: Workload) -> dict[str, int]:
+    """What the dims of windows are multiplied by in the inputs of a statement: strides and dilations."""
+    steps: dict[str, int] = {}
+    for access in workload.only.inputs:
+        for axis in access.axes:
+            if len(axis.terms) > 1:
+                steps |= dict(axis.terms)
+    return steps

@@ -6,6 +6,7 @@ from math import prod
 
 from optmap.api import solve
 from optmap.files import library
+from optmap.papers.counting import window_steps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import Reason, claimed, held, refuted, unreachable
@@ -53,11 +54,7 @@ def _sizes(name: str) -> tuple[int, ...]:
     """K, C, H/W, R/S and stride of a workload; the image counts without padding."""
     workload = library.workload(name)
     extents = workload.extents
-    terms: dict[str, int] = {}
-    for access in workload.only.inputs:
-        for axis in access.axes:
-            terms |= dict(axis.terms) if len(axis.terms) > 1 else {}
-    stride, channels = terms["h"], extents.get("k", extents.get("c", 1))
+    stride, channels = window_steps(workload)["h"], extents.get("k", extents.get("c", 1))
     return (channels, extents.get("c", channels), extents["h"] * stride, extents["r"], stride)
 
 

@@ -9,9 +9,11 @@ from math import comb, factorial, gcd
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
+from optmap.papers.counting import window_steps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held
 from optmap.search.quickflow import reuse_classes
+from optmap.symbolic.numbers import prime_factors
 from optmap.workloads.halo import pair_values
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
@@ -89,23 +91,12 @@ def degree() -> Rows:
     """Counted over all allocations of two small dims to four levels."""
     levels = 4
     for extents in ((8, 6), (12, 4), (30, 2)):
-        limit = (levels - 1) * sum(len(_primes(extent)) for extent in extents)
+        limit = (levels - 1) * sum(len(prime_factors(extent)) for extent in extents)
         most = max(
             sum(neighbours for neighbours, _ in chosen)
-            for chosen in product(*(tuple(_allocations(_primes(extent), levels)) for extent in extents))
+            for chosen in product(*(tuple(_allocations(prime_factors(extent), levels)) for extent in extents))
         )
         yield claimed(f"adjacent mappings of extents {extents}", f"at most {limit}", most, holds=most <= limit)
-
-
-def _primes(extent: int) -> list[int]:
-    """Prime factors, each as often as it divides."""
-    found, factor = [], 2
-    while extent > 1:
-        while extent % factor == 0:
-            found.append(factor)
-            extent //= factor
-        factor += 1
-    return found
 
 
 def _allocations(primes: list[int], levels: int) -> Iterator[tuple[int, tuple[tuple[int, ...], ...]]]:
@@ -138,12 +129,8 @@ def _sizes(name: str) -> tuple[int, ...]:
     """A column of Table I, of the workload of that name."""
     workload = library.workload(f"quickflow/{name}")
     extents = workload.extents
-    terms: dict[str, int] = {}
-    for access in workload.only.inputs:
-        for axis in access.axes:
-            if len(axis.terms) > 1:
-                terms |= dict(axis.terms)
-    return (extents["c"], extents["k"], extents["h"], extents["r"], extents["n"], terms["h"], terms["r"])
+    steps = window_steps(workload)
+    return (extents["c"], extents["k"], extents["h"], extents["r"], extents["n"], steps["h"], steps["r"])
 
 
 @SETUP.item("Table II", "Features of the spatial architectures", where="section V-A")

@@ -11,6 +11,7 @@ from optmap.machines.machine import Machine
 from optmap.papers.counting import entering
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, held, unreachable
+from optmap.symbolic.numbers import divisors_of
 from optmap.verbs.deriving import inferred_reuse
 from optmap.workloads.parser import parse_workload
 
@@ -88,17 +89,12 @@ def tiling_principle() -> Rows:
         tile = {"k": k, "p": p, "c": c, "r": 3}
         return sum(entering(workload, tile, ("r", "p", "k", "c"), {"O": 1, "I": 1, "W": 1}).values())
 
-    for k, p, c in product(_divisors(n["k"]), _divisors(n["p"]), _divisors(n["c"])):
+    for k, p, c in product(divisors_of(n["k"]), divisors_of(n["p"]), divisors_of(n["c"])):
         for larger in ((2 * k, p), (k, 2 * p)):
             if n["k"] % larger[0] == 0 and n["p"] % larger[1] == 0:
                 seen += 1
                 worse += words(*larger, c) > words(k, p, c)
     yield claimed(f"of {seen} tiles, those whose child has more accesses", 0, worse, holds=not worse)
-
-
-def _divisors(n: int) -> list[int]:
-    """Of a number, ascending."""
-    return [each for each in range(1, n + 1) if n % each == 0]
 
 
 @PRINCIPLES.item("Unrolling principle", "Candidates that are not unrolled", where="section III-B")
@@ -137,7 +133,7 @@ def _factors(sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
     """Divisors of sizes whose product is at most so much."""
     found: list[tuple[int, ...]] = [()]
     for size in sizes:
-        found = [(*each, n) for each in found for n in _divisors(size) if prod(each) * n <= most]
+        found = [(*each, n) for each in found for n in divisors_of(size) if prod(each) * n <= most]
     return found
 
 
@@ -170,7 +166,7 @@ def figure_5() -> Rows:
     )
     whole = [
         (k, p)
-        for k, p in product(_divisors(4), _divisors(14))
+        for k, p in product(divisors_of(4), divisors_of(14))
         if size(k, p) <= 8 and not any(size(*child) <= 8 for child in _children(k, p))
     ]
     yield claimed("tiles that stay: none of their children fits", "candidates", str(whole), holds=(2, 2) in whole)
@@ -178,8 +174,8 @@ def figure_5() -> Rows:
 
 def _children(k: int, p: int) -> list[tuple[int, int]]:
     """A tile with one dim at its next divisor."""
-    wider = [(each, p) for each in _divisors(4) if each > k][:1]
-    return wider + [(k, each) for each in _divisors(14) if each > p][:1]
+    wider = [(each, p) for each in divisors_of(4) if each > k][:1]
+    return wider + [(k, each) for each in divisors_of(14) if each > p][:1]
 
 
 @PRINCIPLES.item("Table IV", "Evaluated accelerators", where="section V-A")
