@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.papers.dinh.allocations import ALLOCATIONS
 from optmap.papers.dinh.chapter2 import CHAPTER2
 from optmap.papers.dinh.chapter3 import CHAPTER3
 from optmap.papers.dinh.convolutions import CONVOLUTIONS
@@ -22,6 +23,7 @@ PAPER = Paper(
         *CONVOLUTIONS.items,
         *PERFORMANCE.items,
         *LATER.items,
+        *ALLOCATIONS.items,
         *SEARCHES.items,
     ),
 )
