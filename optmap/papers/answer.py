@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from optmap.base.shown import Shown
 from optmap.papers.items import Paper, PaperItem
-from optmap.papers.rows import ClaimRow, Verdict
+from optmap.papers.rows import ClaimRow, RowVerdict
 from optmap.papers.tasks import PointRows
 
 
@@ -36,7 +36,7 @@ class ItemRun:
     def verdicts(self) -> dict[str, int]:
         """How many rows have which verdict, of those that some have."""
         counted = Counter(row.verdict for row in self.rows)
-        return {str(verdict): counted[verdict] for verdict in Verdict if counted[verdict]}
+        return {str(verdict): counted[verdict] for verdict in RowVerdict if counted[verdict]}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -63,9 +63,9 @@ class Reproduction(Shown):
         counted: Counter[str] = Counter()
         for run in self.runs:
             counted.update(run.verdicts)
-        return {str(verdict): counted[verdict] for verdict in Verdict if counted[verdict]}
+        return {str(verdict): counted[verdict] for verdict in RowVerdict if counted[verdict]}
 
     @property
     def failures(self) -> tuple[tuple[ItemRun, ClaimRow], ...]:
         """Rows that nothing explains, or errata that are none."""
-        return tuple((run, row) for run in self.runs for row in run.rows if row.verdict is Verdict.FAILED)
+        return tuple((run, row) for run in self.runs for row in run.rows if row.verdict is RowVerdict.FAILED)

@@ -16,7 +16,7 @@ Value = Number | str | None
 """A number, what a paper says in words, or nothing."""
 
 
-class Verdict(StrEnum):
+class RowVerdict(StrEnum):
     """How a claim of a paper stands."""
 
     EQUAL = "equal"
@@ -44,7 +44,7 @@ class ClaimRow(Concise):
     paper: int | float | str | None
     """As printed; None where the text has no number for it."""
     ours: int | float | str | None
-    verdict: Verdict
+    verdict: RowVerdict
     reason: str = ""
     measured: bool = False
     """Whether it was timed on this machine, so that another run has another number."""
@@ -69,7 +69,7 @@ class ClaimRow(Concise):
     def read(cls, document: Mapping[str, Any]) -> ClaimRow:
         """A row from its data; what is derived is derived again."""
         own = {name: value for name, value in document.items() if name != "ratio"}
-        return cls(**own | {"verdict": Verdict(own["verdict"])})
+        return cls(**own | {"verdict": RowVerdict(own["verdict"])})
 
 
 def held(
@@ -120,13 +120,13 @@ def claimed(
 def _row(quantity: str, paper: Value, ours: Value, near: bool, because: Reason | None, *, measured: bool) -> ClaimRow:
     """Equal, different for a reason that held, or failed."""
     if near:
-        verdict, reason = Verdict.EQUAL, ""
+        verdict, reason = RowVerdict.EQUAL, ""
     elif because is None:
-        verdict, reason = Verdict.FAILED, "it differs, and nothing says why"
+        verdict, reason = RowVerdict.FAILED, "it differs, and nothing says why"
     elif because.tested:
-        verdict, reason = Verdict.DIFFERS, because.text
+        verdict, reason = RowVerdict.DIFFERS, because.text
     else:
-        verdict, reason = Verdict.FAILED, f"it differs, and this was refuted: {because.text}"
+        verdict, reason = RowVerdict.FAILED, f"it differs, and this was refuted: {because.text}"
     return ClaimRow(
         quantity=quantity, paper=kept(paper), ours=kept(ours), verdict=verdict, reason=reason, measured=measured
     )
@@ -155,9 +155,9 @@ def improved(
     """
     better = float(ours) > float(paper) if more else float(ours) < float(paper)
     same = held(quantity, paper, ours, within=within, because=because)
-    if same.verdict is Verdict.EQUAL or not better or not proved:
+    if same.verdict is RowVerdict.EQUAL or not better or not proved:
         return same
-    return ClaimRow(quantity=quantity, paper=kept(paper), ours=kept(ours), verdict=Verdict.BETTER)
+    return ClaimRow(quantity=quantity, paper=kept(paper), ours=kept(ours), verdict=RowVerdict.BETTER)
 
 
 def refuted(quantity: str, paper: Value, ours: Value, *, counterexample: str, false: bool) -> ClaimRow:
@@ -174,7 +174,7 @@ def refuted(quantity: str, paper: Value, ours: Value, *, counterexample: str, fa
         quantity=quantity,
         paper=kept(paper),
         ours=kept(ours),
-        verdict=Verdict.ERRATUM if false else Verdict.FAILED,
+        verdict=RowVerdict.ERRATUM if false else RowVerdict.FAILED,
         reason=counterexample if false else f"the printed claim holds on its counterexample: {counterexample}",
     )
 
@@ -193,7 +193,7 @@ def unreachable(quantity: str, paper: Value, *, why: str, ours: Value = None, me
         quantity=quantity,
         paper=kept(paper),
         ours=kept(ours),
-        verdict=Verdict.NOT_REPRODUCIBLE,
+        verdict=RowVerdict.NOT_REPRODUCIBLE,
         reason=why,
         measured=measured,
     )
@@ -201,7 +201,7 @@ def unreachable(quantity: str, paper: Value, *, why: str, ours: Value = None, me
 
 def failed(why: str) -> ClaimRow:
     """What stands in place of the rows of a computation that ended without any."""
-    return ClaimRow(quantity="the computation", paper=None, ours=None, verdict=Verdict.FAILED, reason=why)
+    return ClaimRow(quantity="the computation", paper=None, ours=None, verdict=RowVerdict.FAILED, reason=why)
 
 
 def kept(value: Value) -> int | float | str | None:

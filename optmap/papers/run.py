@@ -70,7 +70,7 @@ def reproduce(paper: str | None = None, item: str | None = None, **options: Unpa
         runs = [ItemRun(paper=own, item=each, points=kept.get((own.key, each.name), {})) for own, each in wanted]
         return Reproduction(runs=tuple(runs), listed=True)
     place = None if folder is None else made_folder(folder)
-    work = _Work(wanted, kept, quick=asked["quick"], fresh=asked["fresh"], folder=place)
+    work = _Points(wanted, kept, quick=asked["quick"], fresh=asked["fresh"], folder=place)
     reused = work.done
     jobs = min(asked["jobs"] or default_jobs(), max(1, work.left))
     work.go(InlineEngine(ITEM_POINTS) if jobs == 1 else LocalEngine(jobs, ITEM_POINTS), asked["progress"])
@@ -88,7 +88,7 @@ def _kept(folder: Path, wanted: list[tuple[Paper, PaperItem]]) -> Kept:
     return {(paper.key, item.name): read_record(folder, paper, item) for paper, item in wanted}
 
 
-class _Work:
+class _Points:
     """Points that are to be answered, and those that are; `fresh` keeps of the folder only what is not asked for."""
 
     def __init__(

@@ -37,8 +37,8 @@ def test_every_summary_is_a_whole_sentence_on_one_line(screen: str) -> None:
 
 
 def test_commands_stand_under_the_question_that_they_answer(screen: str) -> None:
-    under: dict[str, list[str]] = {}
-    for line in screen.split("Commands:\n")[1].split("\n\n")[0].splitlines():
+    under, question = dict[str, list[str]](), ""
+    for line in screen.split("Commands:\n")[1].split("\n\n", maxsplit=1)[0].splitlines():
         if line.startswith("  "):
             under[question].append(line.split()[0])
         else:

@@ -19,7 +19,7 @@ from optmap.papers.items import Collected, Paper, PaperItem
 from optmap.papers.library import PAPERS
 from optmap.papers.records import read_record, record_path
 from optmap.papers.report import paper_page
-from optmap.papers.rows import ClaimRow, Reason, Verdict, claimed, held, improved, refuted, unreachable
+from optmap.papers.rows import ClaimRow, Reason, RowVerdict, claimed, held, improved, refuted, unreachable
 from optmap.papers.tasks import rows_text
 
 DOCS = Path(optmap.__file__).parents[1] / "docs" / "papers"
@@ -59,29 +59,29 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("row", "verdict"),
     [
-        (held("words", 100, 100), Verdict.EQUAL),
-        (held("words", 100, 104, within=0.05), Verdict.EQUAL),
-        (held("words", 100, 106, within=0.05), Verdict.FAILED),
-        (held("words", 100, 106, because=Reason(text="halos", tested=True)), Verdict.DIFFERS),
-        (held("words", 100, 106, because=Reason(text="halos", tested=False)), Verdict.FAILED),
-        (claimed("orders", "at most 26", 21, holds=True), Verdict.EQUAL),
-        (claimed("orders", "at most 26", 27, holds=False), Verdict.FAILED),
-        (improved("words", 100, 90, proved=True), Verdict.BETTER),
-        (improved("words", 100, 90, proved=False), Verdict.FAILED),
-        (improved("words", 100, 110, proved=True), Verdict.FAILED),
-        (improved("a bound", 100, 110, proved=True, more=True), Verdict.BETTER),
-        (refuted("at most", 10, 12, counterexample="twelve", false=True), Verdict.ERRATUM),
-        (refuted("at most", 10, 9, counterexample="nine", false=False), Verdict.FAILED),
-        (unreachable("cycles", 10, why="a chip"), Verdict.NOT_REPRODUCIBLE),
+        (held("words", 100, 100), RowVerdict.EQUAL),
+        (held("words", 100, 104, within=0.05), RowVerdict.EQUAL),
+        (held("words", 100, 106, within=0.05), RowVerdict.FAILED),
+        (held("words", 100, 106, because=Reason(text="halos", tested=True)), RowVerdict.DIFFERS),
+        (held("words", 100, 106, because=Reason(text="halos", tested=False)), RowVerdict.FAILED),
+        (claimed("orders", "at most 26", 21, holds=True), RowVerdict.EQUAL),
+        (claimed("orders", "at most 26", 27, holds=False), RowVerdict.FAILED),
+        (improved("words", 100, 90, proved=True), RowVerdict.BETTER),
+        (improved("words", 100, 90, proved=False), RowVerdict.FAILED),
+        (improved("words", 100, 110, proved=True), RowVerdict.FAILED),
+        (improved("a bound", 100, 110, proved=True, more=True), RowVerdict.BETTER),
+        (refuted("at most", 10, 12, counterexample="twelve", false=True), RowVerdict.ERRATUM),
+        (refuted("at most", 10, 9, counterexample="nine", false=False), RowVerdict.FAILED),
+        (unreachable("cycles", 10, why="a chip"), RowVerdict.NOT_REPRODUCIBLE),
     ],
 )
-def test_a_verdict_follows_from_numbers_and_tests(row: ClaimRow, verdict: Verdict) -> None:
+def test_a_verdict_follows_from_numbers_and_tests(row: ClaimRow, verdict: RowVerdict) -> None:
     assert row.verdict is verdict
     assert ClaimRow.read(row.to_dict()) == row
 
 
 def test_numbers_are_kept_exactly() -> None:
-    assert held("huge", 2**80, 2**80 + 1).verdict is Verdict.FAILED
+    assert held("huge", 2**80, 2**80 + 1).verdict is RowVerdict.FAILED
     assert held("a half", Fraction(1, 2), 0.5).paper == 0.5
     assert held("a third of", 3, 1, because=Reason(text="r", tested=True)).ratio == pytest.approx(1 / 3)
     assert claimed("words", "few", 3, holds=True).ratio is None
@@ -206,7 +206,7 @@ def _known(paper: Paper) -> dict[str, ItemRun]:
 def test_a_page_is_what_its_documents_say(key: str) -> None:
     known = _known(PAPERS[key])
     assert (DOCS / f"{key}.md").read_text(encoding="utf-8") == paper_page(tuple(known.values()))
-    assert not [row for run in known.values() for row in run.rows if row.verdict is Verdict.FAILED]
+    assert not [row for run in known.values() for row in run.rows if row.verdict is RowVerdict.FAILED]
     for run in known.values():
         assert set(run.item.asked(quick=True)) <= set(run.points), run.item.name
 

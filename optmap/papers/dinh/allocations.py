@@ -18,7 +18,7 @@ DRAWN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allocation:
+class PrintedAllocation:
     """A tensor X of section 6.1.1 with one buffer and the global buffer: subloops as (dim, prime factor)."""
 
     inside: tuple[tuple[str, int], ...]
@@ -29,12 +29,12 @@ class Allocation:
     """There in time, O_0, the innermost, first."""
 
 
-def footprint(allocation: Allocation, dims: frozenset[str]) -> int:
+def footprint(allocation: PrintedAllocation, dims: frozenset[str]) -> int:
     """(6.1.1): the product of the subloops inside whose dims index a tensor."""
     return prod(prime for dim, prime in allocation.inside if dim in dims)
 
 
-def traffic(allocation: Allocation, dims: frozenset[str]) -> int:
+def traffic(allocation: PrintedAllocation, dims: frozenset[str]) -> int:
     """The exponential of D + L + T: (6.1.1), the ways of a mesh, and (6.1.5) with the least Y of (6.1.4)."""
     ways = prod(prime for dim, prime in allocation.spatial if dim in dims)
     trips, y = 1, False
@@ -44,7 +44,7 @@ def traffic(allocation: Allocation, dims: frozenset[str]) -> int:
     return footprint(allocation, dims) * ways * trips
 
 
-def walked(allocation: Allocation, dims: frozenset[str]) -> int:
+def walked(allocation: PrintedAllocation, dims: frozenset[str]) -> int:
     """Words that the children get, loop by loop: a tile moves to a child that held another one before."""
     words, held = 0, dict[tuple[int, ...], tuple[int, ...]]()
     outer = tuple(reversed(allocation.ranks))
@@ -57,14 +57,14 @@ def walked(allocation: Allocation, dims: frozenset[str]) -> int:
     return words
 
 
-def drawn(count: int) -> Sequence[Allocation]:
+def drawn(count: int) -> Sequence[PrintedAllocation]:
     """Allocations at random."""
-    rng, found = Random(6), list[Allocation]()
+    rng, found = Random(6), list[PrintedAllocation]()
     for _ in range(count):
         places: tuple[list[tuple[str, int]], ...] = ([], [], [])
         for _ in range(7):
             places[rng.choice((0, 1, 2, 2))].append((rng.choice("ijk"), rng.choice((2, 2, 3, 5))))
-        found.append(Allocation(inside=tuple(places[0]), spatial=tuple(places[1]), ranks=tuple(places[2])))
+        found.append(PrintedAllocation(inside=tuple(places[0]), spatial=tuple(places[1]), ranks=tuple(places[2])))
     return found
 
 
@@ -78,7 +78,7 @@ def formulas() -> Rows:
     yield claimed(
         f"volumes D + L + T of {DRAWN} allocations of a product that are not what is counted", 0, wrong, holds=not wrong
     )
-    figure = Allocation(inside=(), spatial=(("k", 2), ("k", 2)), ranks=(("n", 3), ("r", 3)))
+    figure = PrintedAllocation(inside=(), spatial=(("k", 2), ("k", 2)), ranks=(("n", 3), ("r", 3)))
     yield claimed(
         "children that Figure 6.1.1 uses by the left side of (6.1.3)",
         "4",
@@ -86,7 +86,7 @@ def formulas() -> Rows:
         holds=prod(prime for _, prime in figure.spatial) == 4,
     )
     positions, taps = (("w", 2), ("w", 2)), (("r", 3),)
-    tile = Allocation(inside=(*positions, *taps), spatial=(), ranks=())
+    tile = PrintedAllocation(inside=(*positions, *taps), spatial=(), ranks=())
     whole, alone = footprint(tile, frozenset("wr")), footprint(tile, frozenset("w"))
     read = len({w + r for w in range(4) for r in range(3)})
     yield refuted(
