@@ -25,9 +25,9 @@ VALIDATE_HELP = """Hold the model of time against measurements on this machine.
 As in section 9 of MOpt, tilings of each layer are drawn from all that fit, good and bad: any microkernel
 that fits the registers, any tiles, loop orders of every dataflow class. Each is emitted, compiled, checked
 and timed in turns with the others; its predicted time, and the traffic of set-associative caches with lines
-that is simulated under its loops, stand beside that. Printed are rank correlations (Spearman, Kendall) and the performance that is
-lost if only the best one, two or five predicted samples are run: beside the best measured sample, and crossed,
-the best chosen by half of the rounds and timed by the others, without the luck of the best of many. With
+that is simulated under its loops, stand beside that. Printed are rank correlations (Spearman, Kendall) and
+the performance that is lost if only the best one, two or five predicted samples are run: beside the best
+measured sample, and crossed, the best chosen by half of the rounds and timed by the others, without the luck of the best of many. With
 several layers the last row has the medians.
 
 \b
