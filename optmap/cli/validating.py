@@ -27,8 +27,8 @@ that fits the registers, any tiles, loop orders of every dataflow class. Each is
 and timed in turns with the others; its predicted time, and the traffic of set-associative caches with lines
 that is simulated under its loops, stand beside that. Printed are rank correlations (Spearman, Kendall) and
 the performance that is lost if only the best one, two or five predicted samples are run: beside the best
-measured sample, and crossed, the best chosen by half of the rounds and timed by the others, without the luck of the best of many. With
-several layers the last row has the medians.
+measured sample, and crossed, the best chosen by half of the rounds and timed by the others, without the luck
+of the best of many. With several layers the last row has the medians.
 
 \b
 Examples:
