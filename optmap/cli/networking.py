@@ -30,7 +30,7 @@ Examples:
   optmap network resnet18 --curve --memory 64KiB:16MiB --plot figures
   optmap network resnet18 --curve --machine balanced --level L2 --memory 16KiB:256KiB --points 5
   optmap network bert.onnx --fuse --memory 1MiB --dim batch=1
-  optmap network bert.onnx --fuse --curve --memory 64KiB:16MiB --points 5 --plot figures
+  optmap network bert.onnx --fuse --curve --memory 64KiB:16MiB --points 5 --dim batch=1 --plot figures
 
 With --curve the network is solved at several capacities of one level: the proved floor and what the mappings
 move, the regime that limits each layer (see closed-form), and the knee: the least capacity where the network
