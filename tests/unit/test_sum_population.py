@@ -8,10 +8,9 @@ import pytest
 import optmap
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.machines.machine import CapacityRule, Level, Machine
+from optmap.search import Setting, all_chains
 from optmap.search.iooub.sum_over_levels import SumDescent
 from optmap.search.iooub.sum_population import Chain
-from optmap.search.space.search_space import Setting
-from optmap.search.whole.chain_costs import all_chains
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
 
