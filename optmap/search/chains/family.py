@@ -65,6 +65,12 @@ class Fused:
     """Whether the statistic of rows of the outer side stays for an outer tile, and does not come with every block."""
     pinned_rows: int = 0
     """Rows of the inner side whose statistic stays for good."""
+    last: bool = False
+    """Whether the last indices are pinned, and not the first ones."""
+
+    def pinned_part(self, extent: int, count: int) -> range:
+        """The indices of the inner side that are pinned: so many of them all."""
+        return range(extent - count, extent) if self.last else range(count)
 
 
 @lru_cache(maxsize=256)

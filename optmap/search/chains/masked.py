@@ -1,9 +1,10 @@
-"""Mappings of chains under conditions such as `l <= m`: those of the chain without them, each counted exactly.
+"""Mappings of chains under conditions such as `l <= m`: two products priced under them, or those without them counted.
 
-A mapping tree of the chain without its conditions does the same with them: what no point of the domain touches is
-neither loaded nor held, so it moves no more words and takes no more room. Which one is best may change: the best ones
-for some other amounts of room are tried as well, larger ones too, as less is held than without conditions. So the
-answer is the best of what was tried, and no proof that no mapping of the family is better.
+Of two products whose intermediate has the two dims of a band, mappings are priced under it (`banded.py`,
+`banded_apart.py`). Else: a mapping tree of the chain without its conditions does the same with them; what no point of
+the domain touches is neither loaded nor held, so it moves no more words and takes no more room. Which one is best may
+change: the best ones for some other amounts of room are tried as well, larger ones too, as less is held than without
+conditions. So the answer is the best of what was tried, and no proof that no mapping of the family is better.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from fractions import Fraction
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes
+from optmap.count.trees.bands import band_of_statements
 from optmap.mappings.nodes import Loop, Node, Sequence
 from optmap.mappings.tree import MappingTree
+from optmap.search.chains.pair import pair_of, steps_of
+from optmap.search.chains.runs import best_run
+from optmap.search.chains.trees import run_tree
 from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.workload import Workload
@@ -27,6 +32,11 @@ STEPS = (1, 4, 16)
 """Smallest steps of the dims of a condition: with few iterations a mapping is counted, and checked, faster."""
 SPACE = "mappings of the chain without its conditions that are best for some amounts of room, each counted with them; "
 """What is looked at, before the family in which these are found."""
+PRICED = (
+    "priced under the conditions, sizes of tiles in even ratios and then near the best, the first or the last indices "
+    "pinned; "
+)
+"""What is looked at of two products, before the family in which these are found."""
 Find = Callable[[Question], tuple[Node, ...] | None]
 """The nodes of the best mapping of a chain without conditions; None where none fits."""
 
@@ -39,6 +49,37 @@ def has_conditions(workload: Workload) -> bool:
 def without_conditions(workload: Workload) -> Workload:
     """The chain with all points of its statements."""
     return replace(workload, statements=tuple(replace(each, domain=()) for each in workload.statements))
+
+
+def best_priced(question: Question, *, together: bool) -> tuple[Node, ...] | None:
+    """The nodes of the best mapping of two products that was priced under the conditions.
+
+    Args:
+        question: of a chain with conditions.
+        together: whether the products may be fused.
+
+    Returns:
+        None for other chains, if none fits, and if the best one is not counted in closed form.
+    """
+    workload, machine = question.workload, question.machine
+    band = band_of_statements(workload.statements, workload.extents)
+    plain = without_conditions(workload)
+    try:
+        steps = steps_of(plain)
+        sides = pair_of(plain, *steps).sides if len(steps) == 2 else ()
+    except InputError:
+        return None
+    if band is None or {side.dim for side in sides} != {band.first, band.second}:
+        return None
+    (level,) = machine.levels
+    memory = level.most_words(workload.word_bits) // level.buffering
+    stores = question.objective.stores
+    found = best_run(plain, steps, memory, stores=stores, apart=not together, clock=question.clock, band=band)
+    if found is None:
+        return None
+    nodes = run_tree(plain, steps, found, level.name, machine.memory)
+    count = count_boxes(MappingTree(workload=workload, machine=machine, nodes=nodes))
+    return None if count is None or count.broken else nodes
 
 
 def best_masked(question: Question, find: Find) -> tuple[Node, ...]:

@@ -15,6 +15,9 @@ from itertools import combinations, pairwise, product
 from math import prod
 
 from optmap.base.clock import NO_LIMIT, Clock
+from optmap.count.trees.bands import IndexBand
+from optmap.search.chains.banded import best_fused_banded
+from optmap.search.chains.banded_apart import best_apart_banded
 from optmap.search.chains.family import Fused, best_fused, smallest_tiles
 from optmap.search.chains.pair import ProductPair, ProductStep, pair_of
 from optmap.search.chains.streaming import Apart, best_apart, products_of
@@ -106,6 +109,7 @@ def best_run(
     stores: bool = True,
     apart: bool = False,
     clock: Clock = NO_LIMIT,
+    band: IndexBand | None = None,
 ) -> Run | None:
     """The mapping of a run that moves the fewest words; None if none fits.
 
@@ -116,10 +120,11 @@ def best_run(
         stores: whether words that are stored count.
         apart: whether every product is to be done by itself, and every intermediate stored.
         clock: when it is late, the best so far is taken.
+        band: of the two dims of an intermediate: two products only, each mapping priced under it.
     """
     rows, pair = rows_of(workload, steps), pair_of(workload, steps[0], steps[1])
     extent = 0 if rows is None else workload.extents[rows]
-    whole = _Strip(workload=workload, steps=steps, memory=memory, stores=stores, apart=apart, clock=clock)
+    whole = _Strip(workload=workload, steps=steps, memory=memory, stores=stores, apart=apart, clock=clock, band=band)
     best = whole.best()
     if pair.rows is not None:
         statistic = pair.rows.words * pair.sides[pair.rows.side].extent
@@ -174,6 +179,8 @@ class _Strip:
     clock: Clock
     rows_whole: bool = False
     """Whether the statistic of a function of rows has its room outside of that memory."""
+    band: IndexBand | None = None
+    """Of the dims of the intermediate of two products."""
 
     def best(self) -> Run | None:
         """The mapping that moves the fewest words; None if none fits."""
@@ -218,7 +225,10 @@ class _Strip:
             return self._alone(first, room, inside, before, after)
         if before is Way.RAW or (after is Way.DONE and self.steps[last].functions):
             return None  # functions are done with their own product only
-        return best_fused(self._pair(first, inside), room, self.clock)
+        pair = self._pair(first, inside)
+        if self.band is not None:
+            return best_fused_banded(pair, self.band, room)
+        return best_fused(pair, room, self.clock)
 
     def _alone(self, number: int, room: int, inside: list[str], before: Way, after: Way) -> Apart | None:
         last = number == len(self.steps) - 1
@@ -230,7 +240,10 @@ class _Strip:
             once.append(pair.shared.name if last else self.steps[number - 1].result)
         if after is Way.DONE and self.steps[number].functions:
             once.append(pair.shared.name)
-        member = best_apart(alone, room, once)
+        if self.band is not None:
+            member = best_apart_banded(alone, self.band, room, once)
+        else:
+            member = best_apart(alone, room, once)
         return None if member is None else replace(member, words=member.words * pair.times)
 
     def _pair(self, first: int, inside: Sequence[str]) -> ProductPair:

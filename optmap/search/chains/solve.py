@@ -140,6 +140,10 @@ def family_of(workload: Workload, *, stores: bool = True) -> _Family:
 
 def _of_masked(question: Question, *, together: bool) -> _BestTree:
     """The best mapping that was tried of a chain under conditions."""
+    priced = masked.best_priced(question, together=together)
+    if priced is not None:
+        space = f"{family.FAMILY}; {family.ROWS}" if together else f"{runs.APART}; {family.ROWS_APART}"
+        return _BestTree(nodes=priced, space=masked.PRICED + space, exhausted=False)
     plain = masked.without_conditions(question.workload)
     find = family_of(plain, stores=question.objective.stores)
     spaces = set[str]()

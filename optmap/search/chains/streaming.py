@@ -23,6 +23,12 @@ class Apart:
     pinned: int
     """Indices of the second one of which the third tensor's words stay for good."""
     words: int
+    last: bool = False
+    """Whether the last indices are pinned, and not the first ones."""
+
+    def pinned_part(self, extent: int) -> range:
+        """The indices that are pinned, of all of them."""
+        return range(extent - self.pinned, extent) if self.last else range(self.pinned)
 
 
 @dataclass(frozen=True, slots=True)

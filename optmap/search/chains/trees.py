@@ -103,11 +103,12 @@ def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: fr
     nodes: list[Node] = []
     for operand, pinned in zip((inn.first, inn.second), member.pinned, strict=True):
         if pinned:
-            nodes.append(Keep(level=level, tensors=(operand.name,), of={inn.dim: range(pinned)}))
+            nodes.append(Keep(level=level, tensors=(operand.name,), of={inn.dim: member.pinned_part(inn.extent, pinned)}))
     rows = [] if pair.rows is None else [pair.rows.name]
     inside = pair.rows is not None and pair.rows.side != member.outer
     if member.pinned_rows:
-        nodes += [Keep(level=level, tensors=tuple(rows), of={inn.dim: range(member.pinned_rows)})]
+        part = member.pinned_part(inn.extent, member.pinned_rows)
+        nodes += [Keep(level=level, tensors=tuple(rows), of={inn.dim: part})]
     operands = (out.first, out.second, inn.first, inn.second)
     staying = [each.name for each, stays in zip(operands, member.stays, strict=True) if stays or each.name in kept]
     own = [name for name in (out.first.name, out.second.name) if name in staying]
@@ -172,7 +173,7 @@ def apart_nodes(level: str, alone: Alone, member: Apart, extents: Left, kept: fr
     left = dict(extents)
     if member.pinned:
         (dim,) = alone.groups[second]
-        yield Keep(level=level, tensors=(far.name,), of={dim: range(member.pinned)})
+        yield Keep(level=level, tensors=(far.name,), of={dim: member.pinned_part(alone.extents[second])})
     for group, tile in zip((first, second), member.tiles, strict=True):
         if len(alone.groups[group]) == 1:
             (dim,) = alone.groups[group]

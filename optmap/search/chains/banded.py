@@ -1,0 +1,340 @@
+"""Fused mappings of a pair of products under a band of the two dims of their intermediate, priced under it.
+
+The members are those of `family.py`, and the indices of the inner side that are pinned are its first or its last ones.
+What moves is counted under the band, index by index of the inner side (`meeting.py`): with causal attention the first
+keys are met by every strip of queries, the last ones by one. The room is that of the largest contents, added up, so
+that no mapping takes more. Sizes are tried in even ratios and then near the best, so the best found is not proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from optmap.count.trees.bands import IndexBand
+from optmap.count.trees.boxes import MOST_PLACES
+from optmap.search.chains.family import Fused
+from optmap.search.chains.least import STAYS
+from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.pair import PairOperand, ProductPair
+
+PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Blocks of an outer tile that are tried first."""
+LOOKED = 200
+"""Members with the most promise of which pinned parts are looked for."""
+SHARES = 8
+"""Of what is free, in bounds of what pinned parts save."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Sizes of members, one by one, with what they visit."""
+
+    tile: Ints
+    inner: Ints
+    block: Ints
+    staying: Ints
+    """Visits of indices of the inner side by outer tiles, all together."""
+    blocked: Ints
+    """The same by blocks."""
+    rows: Ints
+    """Visits of indices of the outer side by inner tiles."""
+    held: Ints
+    """The most indices of the inner side that an outer tile meets in an inner tile."""
+    place: Ints
+    """Rows of `gains` for outer tiles, and for blocks."""
+    place_blocks: Ints
+    gains: Ints
+    """Visits that pinned indices save at most, by tile or block and number of indices."""
+
+    def of(self, some: Ints) -> _Sizes:
+        """Some of them."""
+        return _Sizes(*(getattr(self, name)[some] for name in self.__slots__[:-1]), self.gains)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """Members that fit, those first that may move the fewest words."""
+
+    sizes: _Sizes
+    left: Ints
+    """Words that are free."""
+    words: Ints
+    """That move without pinned parts."""
+    least: Ints
+    """That move with them, at least."""
+
+
+def _sizes(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> _Sizes:
+    """What members of some sizes visit."""
+    staying, rows, held, blocked, *places = (np.zeros_like(tile) for _ in range(6))
+    gains: dict[tuple[int, int], Ints] = {}
+    for size in np.unique(inner).tolist():
+        rows[inner == size] = meeting.visits(size).sum()
+    for size in np.unique(tile).tolist():
+        (mine,) = np.nonzero(tile == size)
+        sizes, place = np.unique(inner[mine], return_inverse=True)
+        staying[mine] = meeting.staying(size, sizes)[place]
+        held[mine] = np.minimum(inner[mine], meeting.longest(size))
+        places[0][mine] = _row(gains, meeting, size, size)
+        for some in np.unique(block[mine]).tolist():
+            these = mine[block[mine] == some]
+            blocked[these] = meeting.turned.visits(size, some).sum()
+            places[1][these] = _row(gains, meeting, size, some)
+    return _Sizes(tile, inner, block, staying, blocked, rows, held, *places, np.array(list(gains.values()), np.int64))
+
+
+def _row(gains: dict[tuple[int, int], Ints], meeting: Meeting, tile: int, block: int) -> int:
+    """The place of what pinned indices save at most with some blocks, which is looked for where it is not known."""
+    if (tile, block) not in gains:
+        again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
+        gains[tile, block] = np.maximum(*(np.concatenate([[0], np.cumsum(each)]) for each in (again, again[::-1])))
+    return list(gains).index((tile, block))
+
+
+@lru_cache(maxsize=16)
+def _first_sizes(meeting: Meeting) -> _Sizes:
+    """What is tried first."""
+    found = [
+        (tile, inner, block)
+        for tile, inner in product(*(tried_sizes(extent).tolist() for extent in meeting.extents))
+        for block in sorted({-(-tile // part) for part in PARTS} | {1})
+    ]
+    tile, inner, block = np.array(found, np.int64).T
+    return _sizes(meeting, tile, inner, block)
+
+
+def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused | None:
+    """The fused mapping that moves the fewest words under a band, among those that are tried; None if none fits.
+
+    Args:
+        pair: two products.
+        band: of the two dims of their intermediate, met by some point.
+        memory: words that fit.
+    """
+    best: Fused | None = None
+    ways = [
+        BandedWay(pair, band, outer, stays, rows_stay=rows_stay)
+        for outer, stays in product((0, 1), STAYS)
+        for rows_stay in ((True, False) if pair.rows is not None and pair.rows.side == outer else (False,))
+    ]
+    tried = [way.fitting(_first_sizes(way.meeting), memory) for way in ways]
+    order = sorted((int(each.least[0]), number) for number, each in enumerate(tried) if each is not None)
+    for _, number in order:
+        fitting = tried[number]
+        best = best if fitting is None else ways[number].best(fitting, best)
+    for _ in range(ROUNDS if best is not None else 0):
+        way = BandedWay(pair, band, best.outer, best.stays, rows_stay=best.rows_stay)
+        near = way.fitting(way.near(best), memory)
+        found = best if near is None else way.best(near, best)
+        if found is best:
+            break
+        best = found
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class BandedWay:
+    """Fused mappings of a pair with the same outer side and the same operands staying."""
+
+    pair: ProductPair
+    band: IndexBand
+    outer: int
+    """Number of the side with the outer tiles."""
+    stays: tuple[bool, ...]
+    """Operands of the outer side, then of the inner side."""
+    rows_stay: bool
+    """Whether the statistic of rows of the outer side stays for an outer tile."""
+
+    @property
+    def meeting(self) -> Meeting:
+        """How indices of the outer side meet those of the inner side."""
+        out, inn = self.pair.sides[self.outer], self.pair.sides[1 - self.outer]
+        return meeting_of((out.dim, out.extent), (inn.dim, inn.extent), self.band)
+
+    @property
+    def _phases(self) -> tuple[tuple[PairOperand, PairOperand, int, bool, bool], ...]:
+        """Of each statement the operand of either side, their words of an index over its size, and whether they stay."""
+        out, inn = self.pair.sides[self.outer], self.pair.sides[1 - self.outer]
+        return (
+            (out.first, inn.first, self.pair.depth, self.stays[0], self.stays[2]),
+            (out.second, inn.second, self.pair.width, self.stays[1], self.stays[3]),
+        )
+
+    @property
+    def _statistic(self) -> tuple[PairOperand | None, bool]:
+        """The statistic of rows, if there is one, and whether it is of the inner side."""
+        rows = self.pair.rows
+        return (None, False) if rows is None else (rows.both, rows.side != self.outer)
+
+    def near(self, best: Fused) -> _Sizes:
+        """What visits sizes near those of a member."""
+        ranges = [
+            near_sizes(size, extent).tolist()
+            for size, extent in zip((best.tile, best.inner), self.meeting.extents, strict=True)
+        ]
+        parts = -(-best.tile // best.block)
+        found = {
+            (tile, inner, -(-tile // max(1, parts + more)))
+            for tile, inner, more in product(*ranges, (-1, 0, 1))
+        }
+        tile, inner, block = np.array(sorted(found), np.int64).T
+        return _sizes(self.meeting, tile, inner, block)
+
+    def room(self, sizes: _Sizes) -> Ints:
+        """Words that members take at most, without pinned parts."""
+        rows, columns = self.meeting.most, self.meeting.turned.most
+        tile, inner, block = sizes.tile, sizes.inner, sizes.block
+        made = np.minimum(block * np.minimum(inner, rows), inner * np.minimum(block, columns))
+        taken, streaming = made * self.pair.shared.words, np.zeros_like(tile)
+        for ours, theirs, size, ours_stay, theirs_stay in self._phases:
+            taken = taken + tile * ours.words * size * ours_stay + sizes.held * theirs.words * size * theirs_stay
+            if not (ours_stay or theirs_stay):
+                lines = np.minimum(block * ours.words + theirs.words, inner * theirs.words + ours.words)
+            else:
+                lines = np.full_like(tile, ours.words * (not ours_stay) + theirs.words * (not theirs_stay))
+            streaming = np.maximum(streaming, lines)
+        statistic, inside = self._statistic
+        if statistic is not None:
+            taken = taken + statistic.words * (sizes.held if inside else tile if self.rows_stay else block)
+        return np.asarray(taken + streaming)
+
+    def words(self, sizes: _Sizes) -> Ints:
+        """Words that members move without pinned parts, in one iteration of what goes through everything.
+
+        No more is moved; less where the statistic of rows that comes with every block is there already.
+        """
+        mine, other = self.meeting.touched, self.meeting.turned.touched
+        total = np.zeros_like(sizes.tile)
+        for ours, theirs, size, ours_stay, theirs_stay in self._phases:
+            total = total + size * ours.words * ((mine if ours_stay else sizes.rows) * ours.moves - mine * ours.free)
+            visits = sizes.staying if theirs_stay else sizes.blocked
+            total = total + size * theirs.words * (visits * theirs.moves - other * theirs.free)
+        statistic, inside = self._statistic
+        if statistic is not None and not self.rows_stay:
+            visits, once = (sizes.staying, other) if inside else (sizes.rows, mine)
+            total = total + statistic.words * (visits * statistic.moves - once * statistic.free)
+        return np.asarray(total)
+
+    def countable(self, sizes: _Sizes) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Whether members have few enough places of their loops, so that they are counted in closed form."""
+        (extent, other), good = self.meeting.extents, np.ones(sizes.tile.shape, bool)
+        places = -(-extent // sizes.tile) * -(-sizes.tile // sizes.block), -(-other // sizes.inner)
+        for ours, theirs, _, ours_stay, theirs_stay in self._phases:
+            line = sizes.inner * theirs.words + ours.words < sizes.block * ours.words + theirs.words
+            by_ours = line & (not theirs_stay) if not ours_stay else np.zeros_like(line)
+            by_ours = by_ours | ((not ours_stay) and theirs_stay)
+            by_theirs = ~by_ours & (not theirs_stay)
+            mine, others = np.where(by_ours, extent, places[0]), np.where(by_theirs, other, places[1])
+            good &= mine * others <= MOST_PLACES
+        return good
+
+    @property
+    def _compulsory(self) -> int:
+        """Words that move where every word of the operands comes once."""
+        touched = self.meeting.touched, self.meeting.turned.touched
+        return sum(
+            size * (ours.words * (ours.moves - ours.free) * touched[0] + theirs.words * (theirs.moves - theirs.free) * touched[1])
+            for ours, theirs, size, *_ in self._phases
+        )
+
+    def fitting(self, sizes: _Sizes, memory: int) -> _Fitting | None:
+        """Members that fit, those first that may move the fewest words; None if none fits.
+
+        Args:
+            sizes: of members.
+            memory: words that fit.
+        """
+        left = memory - self.room(sizes)
+        (fits,) = np.nonzero((left >= 0) & self.countable(sizes))
+        if not fits.size:
+            return None
+        if self.stays[2] and self.stays[3]:  # blocks change nothing but the room
+            fits = fits[np.argsort(-left[fits], kind="stable")]
+            same = np.unique(np.stack([sizes.tile[fits], sizes.inner[fits]]), axis=1, return_index=True)[1]
+            fits = fits[same]
+        sizes, left = sizes.of(fits), left[fits]
+        words = self.words(sizes)
+        least = np.maximum(words - self._saved_at_most(sizes, left), self._compulsory)
+        order = np.argsort(least, kind="stable")[:LOOKED]
+        return _Fitting(sizes.of(order), left[order], words[order], least[order])
+
+    def best(self, fitting: _Fitting, known: Fused | None) -> Fused | None:
+        """The member that moves the fewest words; the known one, if there is one, unless it moves fewer."""
+        found = known
+        for place, least in enumerate(fitting.least.tolist()):
+            if found is not None and least * self.pair.times >= found.words:
+                break
+            member = self._pinned(fitting, place)
+            if found is None or member.words < found.words:
+                found = member
+        return found
+
+    def _saved_at_most(self, sizes: _Sizes, left: Ints) -> Ints:
+        """Words that pinned parts save at most: of one operand in one share of what is free, of the other in the rest.
+
+        Shares overlap, so that the best one is among what is added up.
+        """
+        found = np.zeros_like(left)
+        indices = self.meeting.extents[1]
+        for share in range(SHARES):
+            saved = np.zeros_like(left)
+            for (_, theirs, size, _, theirs_stay), part in zip(self._phases, (share + 1, SHARES - share), strict=True):
+                cost = max(1, theirs.words * size)
+                many = np.minimum(left * part // (SHARES * cost), indices)
+                rows = sizes.place if theirs_stay else sizes.place_blocks
+                saved += sizes.gains[rows, many] * theirs.moves * theirs.words * size
+            found = np.maximum(found, saved)
+        statistic, inside = self._statistic
+        if statistic is not None and inside:
+            found += (sizes.staying - self.meeting.turned.touched) * statistic.moves * statistic.words
+        return found
+
+    def _pinned(self, fitting: _Fitting, place: int) -> Fused:
+        """One member, with the pinned parts that save most."""
+        sizes, left, words = fitting.sizes, int(fitting.left[place]), int(fitting.words[place])
+        tile, inner, block = (int(each[place]) for each in (sizes.tile, sizes.inner, sizes.block))
+        member = Fused(
+            outer=self.outer,
+            tile=tile,
+            block=block,
+            inner=inner,
+            stays=(self.stays[0], self.stays[1], self.stays[2], self.stays[3]),
+            pinned=(0, 0),
+            words=words * self.pair.times,
+            rows_stay=self.rows_stay,
+        )
+        if self.pair.sides[1 - self.outer].cut:
+            return member
+        again = [
+            np.maximum(self._visits(tile, inner, block, stays=theirs_stay) - 1, 0) * theirs.moves * theirs.words * size
+            for _, theirs, size, _, theirs_stay in self._phases
+        ]
+        costs = [theirs.words * size for _, theirs, size, *_ in self._phases]
+        statistic, inside = self._statistic
+        best = member
+        for last in (False, True):
+            gains = [np.cumsum([0, *(each[::-1] if last else each)]) for each in again]
+            one = np.arange(min(left // costs[0], len(gains[0]) - 1) + 1 if costs[0] else 1)
+            rest = left - one * costs[0]
+            two = np.minimum(rest // costs[1], len(gains[1]) - 1) if costs[1] else np.zeros_like(one)
+            saved = gains[0][one] + gains[1][two]
+            chosen = int(np.argmax(saved))
+            pinned, more = (int(one[chosen]), int(two[chosen])), 0
+            rows, gain = 0, int(saved[chosen])
+            if statistic is not None and inside and statistic.words:
+                more = int(rest[chosen]) - pinned[1] * costs[1]
+                visits = np.maximum(self._visits(tile, inner, block, stays=True) - 1, 0) * statistic.moves
+                rows = min(more // statistic.words, visits.size)
+                gain += int((visits[::-1] if last else visits)[:rows].sum()) * statistic.words
+            total = (words - gain) * self.pair.times
+            if total < best.words:
+                best = replace(member, pinned=pinned, pinned_rows=rows, words=total, last=last)
+        return best
+
+    def _visits(self, tile: int, inner: int, block: int, *, stays: bool) -> Ints:
+        """Visits of each index of the inner side."""
+        return self.meeting.staying_each(tile, inner) if stays else self.meeting.turned.visits(tile, block)

@@ -1,0 +1,198 @@
+"""Mappings of a product by itself under a band of its rows and columns, priced under it.
+
+The members are those of `streaming.py`: a tile of one of the three tensors stays while the other two stream past it.
+What moves is counted under the band (`meeting.py`), and the pinned indices are the first or the last ones. The room is
+that of the largest contents. Sizes are tried in even ratios, so the best found is not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from optmap.count.trees.bands import IndexBand
+from optmap.count.trees.boxes import MOST_PLACES
+from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.pair import PairOperand
+from optmap.search.chains.streaming import Alone, Apart
+
+BAND = 2
+"""Groups of dims that the band is about: the first ones, rows and columns."""
+LOOKED = 24
+"""Members with the fewest words of which pinned parts are looked for."""
+
+
+def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: Collection[str] = ()) -> Apart | None:
+    """The mapping of a product by itself that moves the fewest words under a band, among those that are tried.
+
+    Args:
+        alone: the product, its rows and its columns of one dim each.
+        band: of these.
+        memory: words that fit.
+        once: tensors every element of which comes once, as something is done to it in place.
+    """
+    found = [_Kept(alone, band, kept).best(memory, once) for kept in range(2 * len(alone.tensors))]
+    return min((each for each in found if each is not None), key=lambda each: each.words, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Mappings in which a tile of the same tensor stays."""
+
+    alone: Alone
+    band: IndexBand
+    kept: int
+
+    def _meeting(self, group: int) -> Meeting:
+        """How indices of rows or of columns meet those of the other ones."""
+        sides = [(self.alone.groups[each][0], self.alone.extents[each]) for each in (group, 1 - group)]
+        return meeting_of(sides[0], sides[1], self.band)
+
+    def _visits(self, groups: Collection[int], tiled: int, tile: int) -> Ints:
+        """Visits of the elements of a tensor, added up over one of its groups: a number for every index of the other.
+
+        Args:
+            groups: of the tensor, the one of which the indices are first.
+            tiled: group of which a tensor has no dim: how often it comes.
+            tile: of that group.
+        """
+        index, other = groups
+        times = -(-self.alone.extents[tiled] // tile)
+        if tiled < BAND:
+            mine = self._meeting(1 - tiled).visits(tile)
+            if index < BAND:
+                return mine * self.alone.extents[other]
+            return np.full(self.alone.extents[index], mine.sum())
+        low, high = self._meeting(index).whole
+        return (high - low) * times
+
+    def _total(self, groups: Collection[int], tiled: int, tiles: Ints) -> Ints:
+        """All visits of a tensor, for every size of tiles."""
+        sizes, place = np.unique(tiles, return_inverse=True)
+        return np.array([self._visits(groups, tiled, each).sum() for each in sizes.tolist()], np.int64)[place]
+
+    def best(self, memory: int, once: Collection[str]) -> Apart | None:
+        """The member that moves the fewest words; None if none fits."""
+        first, second, _ = self.alone.roles(self.kept)[3]
+        best = self._best(self._tiles(first), self._tiles(second), memory, once)
+        for _ in range(ROUNDS if best is not None else 0):
+            near = [self._near(group, tile) for group, tile in zip((first, second), best.tiles, strict=True)]
+            found = self._best(near[0], near[1], memory, once)
+            if found is None or found.words >= best.words:
+                break
+            best = found
+        return best
+
+    def _near(self, group: int, tile: int) -> Ints:
+        extent = self.alone.extents[group]
+        return near_sizes(tile, extent) if len(self.alone.groups[group]) == 1 else np.array([extent], np.int64)
+
+    def _best(self, tiles: Ints, others_tiles: Ints, memory: int, once: Collection[str]) -> Apart | None:
+        """The best one of some sizes of tiles of the first group and of the second one."""
+        own, near, far, (first, second, third) = self.alone.roles(self.kept)
+        one, other = (each.ravel() for each in np.meshgrid(tiles, others_tiles))
+        left = memory - self._room(one, other)
+        ones, others = (-(-self.alone.extents[g] // each) for g, each in ((first, one), (second, other)))
+        fits = (left >= 0) & self._countable(one, other)
+        for operand, trips in ((near, others), (far, ones)):
+            if operand.name in once:
+                fits &= trips == 1
+        if not fits.any():
+            return None
+        one, other, left = one[fits], other[fits], left[fits]
+        words = np.zeros_like(one)
+        whole = np.array([self.alone.extents[second], self.alone.extents[first], self.alone.extents[third]])
+        for operand, groups, tiled, tiles, all_of in (
+            (near, (first, third), second, other, whole[0]),
+            (far, (second, third), first, one, whole[1]),
+            (own, (first, second), third, np.full_like(one, whole[2]), whole[2]),
+        ):
+            elements = int(self._visits(groups, tiled, int(all_of)).sum())
+            words += (self._total(groups, tiled, tiles) * operand.moves - elements * operand.free) * operand.words
+        words += self._statistic(one, other)
+        best: Apart | None = None
+        for place in np.argsort(words, kind="stable")[:LOOKED].tolist():
+            pinned, saved, last = self._pinned(int(one[place]), int(left[place]))
+            found = int(words[place]) - saved
+            if best is None or found < best.words:
+                tiles = int(one[place]), int(other[place])
+                best = Apart(kept=self.kept, tiles=tiles, pinned=pinned, words=found, last=last)
+        return best
+
+    def _tiles(self, group: int) -> Ints:
+        extent = self.alone.extents[group]
+        return tried_sizes(extent) if len(self.alone.groups[group]) == 1 else np.array([extent], np.int64)
+
+    def _lines(self, one: Ints, other: Ints) -> tuple[Ints, Ints]:
+        """Words of a line of what is near and a word of what is far, and the other way round."""
+        _, near, far, _ = self.alone.roles(self.kept)
+        return one * near.words + far.words, other * far.words + near.words
+
+    def _room(self, one: Ints, other: Ints) -> Ints:
+        """Words that members take at most, without pinned parts."""
+        own, *_, (first, second, _) = self.alone.roles(self.kept)
+        room = one * other * own.words
+        if {first, second} == {0, 1}:
+            rows, columns = (one, other) if first == 0 else (other, one)
+            most = np.minimum(rows * self._meeting(0).most, columns * self._meeting(1).most)
+            room = np.minimum(room, most * own.words)
+        room = room + np.minimum(*self._lines(one, other))
+        if self.alone.rows is not None:
+            statistic, group = self.alone.rows
+            held = one if group == first else other if group == second else np.ones_like(one)
+            room = room + statistic.words * held
+        return np.asarray(room)
+
+    def _statistic(self, one: Ints, other: Ints) -> Ints:
+        """Words of the statistic of rows that move, at most."""
+        if self.alone.rows is None:
+            return np.zeros_like(one)
+        (statistic, group), (first, second, third) = self.alone.rows, self.alone.roles(self.kept)[3]
+        extents = self.alone.extents
+        once = self._meeting(group).touched
+        rest = [(g, tile) for g, tile in ((first, one), (second, other)) if g != group]
+        if group == first:
+            rest = []
+        elif group == second and (other >= extents[second]).all():
+            rest = []
+        visits = np.full_like(one, once)
+        for g, tile in rest:
+            if g < BAND:
+                sizes, place = np.unique(tile, return_inverse=True)
+                many = np.array([self._meeting(group).visits(each).sum() for each in sizes.tolist()], np.int64)
+                visits = visits // once * many[place]
+            else:
+                visits = visits * -(-extents[g] // tile)
+        if group == second:
+            visits = np.where(other >= extents[second], once, visits)
+        return (visits * statistic.moves - once * statistic.free) * statistic.words
+
+    def _countable(self, one: Ints, other: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Whether members have few enough places of their loops, so that they are counted in closed form."""
+        first, second, third = self.alone.roles(self.kept)[3]
+        near_line, far_line = self._lines(one, other)
+        by_near = far_line < near_line  # single words of what is near: a loop over its own group
+        extents, places = self.alone.extents, np.ones_like(one)
+        for group, tile, single in ((first, one, by_near), (second, other, ~by_near)):
+            if group < BAND:
+                places = places * np.where(single, extents[group], -(-extents[group] // tile))
+        if third < BAND:
+            places = places * extents[third]
+        return np.asarray(places <= MOST_PLACES)
+
+    def _pinned(self, one: int, left: int) -> tuple[int, int, bool]:
+        """Indices of the second group of what is far that stay for good, the words that saves, and whether the last."""
+        _, _, far, (first, second, third) = self.alone.roles(self.kept)
+        cost = far.words * self.alone.extents[third]
+        if len(self.alone.groups[second]) != 1 or not cost or second in self.alone.cut:
+            return 0, 0, False
+        every = self._visits((second, third), first, self.alone.extents[first])
+        again = self._visits((second, third), first, one) - every
+        many = min(left // cost, again.size)
+        saves = [int(each[:many].sum()) * far.moves * far.words for each in (again, again[::-1])]
+        if not max(saves):
+            return 0, 0, False
+        return many, max(saves), saves[1] > saves[0]
