@@ -5,7 +5,8 @@ neither of the dims. An iteration of loops in which no point of the two dims is 
 values of one dim for which there is a point have no gap; so what is touched of a tensor is a box cut by the conditions
 if it has both dims, and a smaller box if it has one. Iterations are gone over one by one, but for loops over other dims
 of the tensor: outermost ones with full steps are gone through once, as what they hold has no element in common; and if
-the innermost ones have several trips everywhere, whatever is held is new.
+the innermost ones have several trips everywhere, whatever is held is new. Innermost loops over dims of the tensor hold
+everything once that is touched inside of them; of what is there from before only their first trip may find some.
 """
 
 from __future__ import annotations
@@ -107,16 +108,28 @@ class StatedBand:
             fresh = fresh or size > tile
             del loops[-1]
         steps = [(loop.dim, loop.tile) for loop in loops]
+        outer = len(steps)
+        while outer and steps[outer - 1][0] in dims:
+            outer -= 1
         found, before, last = 0, None, None
-        for gone, (place, now) in enumerate(self._iterations(steps, places)):
+        for gone, (place, now) in enumerate(self._iterations(steps[:outer], places)):
             need(gone < MOST, f"not counted: more than {MOST} iterations under conditions")
-            held = _meet(self.touched(dims, now), box)
-            found += self.size(dims, held)
+            found += self.size(dims, _meet(self.touched(dims, now), box))
             begun = place[: max(0, ended)]
-            if before is not None and begun == last and not fresh:
-                found -= self.size(dims, _meet(held, before))
-            before, last = held, begun
+            if before is not None and begun == last and not fresh and ended <= outer:
+                first = _meet(self.touched(dims, self._end(steps[outer:], now, last=False)), box)
+                found -= self.size(dims, _meet(first, before))
+            before, last = _meet(self.touched(dims, self._end(steps[outer:], now, last=True)), box), begun
         return times * found
+
+    def _end(self, loops: list[tuple[str, int]], places: Places, *, last: bool) -> Places:
+        """What is left in the first or the last iteration that is run of some loops."""
+        for dim, tile in loops:
+            low, high = places[dim]
+            first, beyond = self.left(places, dim)
+            start = low + ((beyond - 1 if last else first) - low) // tile * tile
+            places = {**places, dim: (start, min(start + tile, high))}
+        return places
 
     def _iterations(
         self, loops: list[tuple[str, int]], places: Places, at: tuple[int, ...] = ()

@@ -104,17 +104,6 @@ def courses(extent: int, tiles: Iterable[int], cuts: Cuts) -> list[Course]:
     return found
 
 
-def every_course(extent: int, tiles: Iterable[int]) -> list[Course]:
-    """All iterations of the loops over one dim."""
-    found: list[Course] = [((0, extent),)]
-    for tile in tiles:
-        found = [
-            (*course, (low, min(low + tile, course[-1][1]))) for course in found for low in range(*course[-1], tile)
-        ]
-        need(len(found) <= 2**18, "not counted: too many iterations under conditions")
-    return found
-
-
 def _parts(whole: tuple[int, int], tile: int, cuts: Cuts) -> list[tuple[int, int]]:
     """Tiles: the first, the last, and those at every cut and beside them."""
     low, high = whole

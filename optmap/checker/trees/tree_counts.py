@@ -57,15 +57,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import prod
 from typing import Any
 
 from ..chains.chain import StatedChain, dims_of
 from ..core.tools import need
+from .banded_rooms import BandedHolding, BandedRooms
 from .bands import StatedBand, stated_band
 from .regions import Region, both, size, whole, without
-from .runs import MOST, Course, courses, entries, every_course
+from .runs import MOST, Course, courses, entries
 from .slides import slid, window_box
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
 
@@ -75,8 +77,6 @@ PLAIN = {"terms", "offset"}
 """What is said of a subscript without padding."""
 PINS = 6
 """Pinned parts of one tensor outside each other that are looked at."""
-BANDED = 2**18
-"""Iterations under conditions that are looked at."""
 HeldTensor = tuple[str, Any, dict[str, int], Region | None]
 """A tensor that a level holds: dims or windows, how many loops over each dim are outside the Keep, and its region."""
 Pair = tuple[str, str, str]
@@ -280,44 +280,54 @@ class _Counts:
             tiles[dim] = [loop.tile for loop in leaf.above.loops if loop.dim == dim]
             kinds[dim] = courses(extent, tiles[dim], tuple(cuts))
         need(prod(map(len, kinds.values())) <= MOST, "not counted: too many kinds of iterations of pinned dims")
-        most = self._most(kinds, held, None)
         if self.band is None:
-            return most
-        # conditions leave less, or as much in some iterations: at the ends, mostly
-        every = {d: every_course(self.chain.extents[d], tiles[d]) for d in self.band.dims}
-        ends = {
-            d: [own[0], own[-1], max(own, key=lambda each: (each[-1][1] - each[-1][0], each))]
-            for d, own in every.items()
-        }
-        if self._most(kinds | ends, held, self.band) == most:
-            return most
-        need(prod(map(len, (kinds | every).values())) <= BANDED, "not counted: too many iterations under conditions")
-        return self._most(kinds | every, held, self.band)
+            return self._most(kinds, held)
+        others = {d: own for d, own in kinds.items() if d not in self.band.dims}
+        steps = [(loop.dim, loop.tile) for loop in leaf.above.loops if loop.dim in self.band.dims]
+        found = 0
+        for chosen in product(*others.values()):
+            holding = [self._holding(one, dict(zip(others, chosen, strict=True)), self.band) for one in held]
+            found = BandedRooms(self.band, steps, holding, found).look(
+                {d: (0, self.chain.extents[d]) for d in self.band.dims}
+            )
+        return found
 
-    def _most(self, kinds: dict[str, list[Course]], held: list[HeldTensor], band: StatedBand | None) -> int:
-        """The most words that are held in some iterations, of those that a band leaves if there is one."""
+    def _holding(self, one: HeldTensor, courses_of: dict[str, Course], band: StatedBand) -> BandedHolding:
+        """A tensor under conditions, given iterations of the loops over other dims."""
+        tensor, dims, depths, region = one
+        now = {d: course[depths[d]] for d, course in courses_of.items()}
+
+        @cache
+        def elements(*ends: tuple[str, tuple[int, int]]) -> int:
+            part = both({band.touched(dims, {**now, **dict(ends)}): 1}, region or {})
+            return sum(factor * band.size(dims, box) for box, factor in part.items())
+
+        return BandedHolding(
+            due=sum(depths[d] for d in band.dims),
+            dims=tuple(dims),
+            weight=self.weights[tensor],
+            elements=lambda places: elements(*places.items()),
+            others=prod(high - low for d, (low, high) in now.items() if d in dims),
+        )
+
+    def _most(self, kinds: dict[str, list[Course]], held: list[HeldTensor]) -> int:
+        """The most words that are held in some iterations."""
         most, known = 0, dict[tuple[int, tuple[Any, ...]], int]()
         for chosen in product(*kinds.values()):
-            left = dict(zip(kinds, chosen, strict=True))
-            if band is not None and not band.runs({d: course[-1] for d, course in left.items()}):
-                continue
             words = 0
             for number, (_, _, depths, _) in enumerate(held):
                 now = tuple(course[depth] for course, depth in zip(chosen, depths.values(), strict=True))
                 if (number, now) not in known:
-                    known[number, now] = self._words(held[number], dict(zip(kinds, now, strict=True)), band)
+                    known[number, now] = self._words(held[number], dict(zip(kinds, now, strict=True)))
                 words += known[number, now]
             most = max(most, words)
         return most
 
-    def _words(self, one: HeldTensor, now: dict[str, Any], band: StatedBand | None) -> int:
+    def _words(self, one: HeldTensor, now: dict[str, Any]) -> int:
         """Words of a tensor that a level holds in an iteration."""
         tensor, dims, _, region = one
         if region is None:
             elements = size({window_box(dims, now): 1})
-        elif band is not None:
-            part = both({band.touched(dims, now): 1}, region)
-            elements = sum(factor * band.size(dims, box) for box, factor in part.items())
         else:
             elements = size(both({tuple(now[d] for d in dims): 1}, region))
         return self.weights[tensor] * elements

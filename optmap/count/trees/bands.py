@@ -163,9 +163,9 @@ class BandRuns:
         left = dict(ranges)
         if not self.band.points(left[self.band.first], left[self.band.second]):
             return None
-        if place == len(self.loops):
-            content = self._content(left)
-            return _Course(content, content, 0)
+        if all(loop.dim in self.dims for loop in self.loops[place:]):  # no element is in the contents of two trips
+            begins, ends = (self._content(self._inmost(place, left, last=last)) for last in (False, True))
+            return _Course(begins, ends, self._size(self._content(left)) - self._size(begins))
         loop, found = self.loops[place], None
         for start, beyond, many in self._trips(loop, left):
             size = (beyond - start) // many if many > 1 else beyond - start
@@ -185,6 +185,18 @@ class BandRuns:
             kept = 0 if place < self.outside else self._common(found.ends, each.begins)
             found = _Course(found.begins, ends, found.entered + self._size(each.begins) - kept + inside)
         return found
+
+    def _inmost(self, place: int, left: Mapping[str, Interval], *, last: bool) -> dict[str, Interval]:
+        """What is left of every dim in the first or the last trip that is visited of the loops from one inwards."""
+        now = dict(left)
+        for loop in self.loops[place:]:
+            low, high = now[loop.dim]
+            first, beyond = low, high
+            if loop.dim in (self.band.first, self.band.second):
+                first, beyond = self.band.left(loop.dim, now[self.band.first], now[self.band.second])
+            start = low + ((beyond - 1 if last else first) - low) // loop.tile * loop.tile
+            now[loop.dim] = start, min(start + loop.tile, high)
+        return now
 
     def _trips(self, loop: Loop, left: Mapping[str, Interval]) -> Iterator[tuple[int, int, int]]:
         """The trips of a loop, alike ones in a row together: first and beyond of all, and how many."""

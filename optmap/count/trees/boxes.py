@@ -49,7 +49,7 @@ from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 
-MOST_PLACES = 2**16
+MOST_PLACES = 2**18
 """Of the two dims of a band, in which a leaf is visited, that are gone over: the checker goes over them one by one."""
 Cell = dict[str, Interval]
 """A box of a tensor, by dim."""
