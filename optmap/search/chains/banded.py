@@ -8,8 +8,10 @@ that no mapping takes more. Sizes are tried in even ratios and then near the bes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from heapq import nsmallest
 from itertools import product
 
 import numpy as np
@@ -23,10 +25,10 @@ from optmap.search.chains.pair import PairOperand, ProductPair
 
 PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Blocks of an outer tile that are tried first."""
-LOOKED = 200
+LOOKED = 64
 """Members with the most promise of which pinned parts are looked for."""
 SHARES = 8
-"""Of what is free, in bounds of what pinned parts save."""
+"""Of what is free, as it is shared out to pinned parts of two operands at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class _Sizes:
     """Rows of `gains` for outer tiles, and for blocks."""
     place_blocks: Ints
     gains: Ints
-    """Visits that pinned indices save at most, by tile or block and number of indices."""
+    """Visits that pinned indices save, by tile or block and number of indices."""
 
     def of(self, some: Ints) -> _Sizes:
         """Some of them."""
@@ -57,15 +59,15 @@ class _Sizes:
 
 @dataclass(frozen=True, slots=True)
 class _Fitting:
-    """Members that fit, those first that may move the fewest words."""
+    """Members that fit, those first that are likely to move the fewest words."""
 
     sizes: _Sizes
     left: Ints
     """Words that are free."""
     words: Ints
     """That move without pinned parts."""
-    least: Ints
-    """That move with them, at least."""
+    likely: Ints
+    """That move with them, about."""
 
 
 def _sizes(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> _Sizes:
@@ -115,25 +117,42 @@ def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused 
         band: of the two dims of their intermediate, met by some point.
         memory: words that fit.
     """
-    best: Fused | None = None
     ways = [
         BandedWay(pair, band, outer, stays, rows_stay=rows_stay)
         for outer, stays in product((0, 1), STAYS)
         for rows_stay in ((True, False) if pair.rows is not None and pair.rows.side == outer else (False,))
     ]
-    tried = [way.fitting(_first_sizes(way.meeting), memory) for way in ways]
-    order = sorted((int(each.least[0]), number) for number, each in enumerate(tried) if each is not None)
-    for _, number in order:
-        fitting = tried[number]
-        best = best if fitting is None else ways[number].best(fitting, best)
+    best = _best([(way, way.fitting(_first_sizes(way.meeting), memory)) for way in ways], None)
     for _ in range(ROUNDS if best is not None else 0):
         way = BandedWay(pair, band, best.outer, best.stays, rows_stay=best.rows_stay)
-        near = way.fitting(way.near(best), memory)
-        found = best if near is None else way.best(near, best)
+        found = _best([(way, way.fitting(way.near(best), memory))], best)
         if found is best:
             break
         best = found
     return best
+
+
+def _best(tried: Sequence[tuple[BandedWay, _Fitting | None]], known: Fused | None) -> Fused | None:
+    """The member that moves the fewest words; the known one, if there is one, unless it moves fewer.
+
+    Args:
+        tried: members that fit, by their way; those with the most promise of all ways are looked at.
+        known: the best one so far.
+    """
+    promising = [
+        (likely, number, place)
+        for number, (_, fitting) in enumerate(tried)
+        if fitting is not None
+        for place, likely in enumerate(fitting.likely.tolist())
+    ]
+    for _, number, place in nsmallest(LOOKED, promising):
+        way, fitting = tried[number]
+        if fitting is None or (known is not None and way.compulsory * way.pair.times >= known.words):
+            break
+        member = way.pinned(fitting, place)
+        if known is None or member.words < known.words:
+            known = member
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +252,7 @@ class BandedWay:
         return good
 
     @property
-    def _compulsory(self) -> int:
+    def compulsory(self) -> int:
         """Words that move where every word of the operands comes once."""
         touched = self.meeting.touched, self.meeting.turned.touched
         return sum(
@@ -242,7 +261,7 @@ class BandedWay:
         )
 
     def fitting(self, sizes: _Sizes, memory: int) -> _Fitting | None:
-        """Members that fit, those first that may move the fewest words; None if none fits.
+        """Members that fit, those first that are likely to move the fewest words; None if none fits.
 
         Args:
             sizes: of members.
@@ -258,42 +277,27 @@ class BandedWay:
             fits = fits[same]
         sizes, left = sizes.of(fits), left[fits]
         words = self.words(sizes)
-        least = np.maximum(words - self._saved_at_most(sizes, left), self._compulsory)
-        order = np.argsort(least, kind="stable")[:LOOKED]
-        return _Fitting(sizes.of(order), left[order], words[order], least[order])
+        likely = words - self._saved(sizes, left)
+        order = np.argsort(likely, kind="stable")[:LOOKED]
+        return _Fitting(sizes.of(order), left[order], words[order], likely[order])
 
-    def best(self, fitting: _Fitting, known: Fused | None) -> Fused | None:
-        """The member that moves the fewest words; the known one, if there is one, unless it moves fewer."""
-        found = known
-        for place, least in enumerate(fitting.least.tolist()):
-            if found is not None and least * self.pair.times >= found.words:
-                break
-            member = self._pinned(fitting, place)
-            if found is None or member.words < found.words:
-                found = member
-        return found
-
-    def _saved_at_most(self, sizes: _Sizes, left: Ints) -> Ints:
-        """Words that pinned parts save at most: of one operand in one share of what is free, of the other in the rest.
-
-        Shares overlap, so that the best one is among what is added up.
-        """
+    def _saved(self, sizes: _Sizes, left: Ints) -> Ints:
+        """About what pinned parts save: what is free is shared out to the two operands in eighths."""
         found = np.zeros_like(left)
-        indices = self.meeting.extents[1]
-        for share in range(SHARES):
+        indices, touched = self.meeting.extents[1], self.meeting.turned.touched
+        for share in range(SHARES + 1):
             saved = np.zeros_like(left)
-            for (_, theirs, size, _, theirs_stay), part in zip(self._phases, (share + 1, SHARES - share), strict=True):
-                cost = max(1, theirs.words * size)
-                many = np.minimum(left * part // (SHARES * cost), indices)
-                rows = sizes.place if theirs_stay else sizes.place_blocks
-                saved += sizes.gains[rows, many] * theirs.moves * theirs.words * size
+            for (_, theirs, size, _, theirs_stay), part in zip(self._phases, (share, SHARES - share), strict=True):
+                many = np.minimum(left * part // (SHARES * max(1, theirs.words * size)), indices)
+                rows, all_of = (
+                    (sizes.place, sizes.staying) if theirs_stay else (sizes.place_blocks, sizes.blocked)
+                )
+                again = np.minimum(sizes.gains[rows, many], all_of - touched)
+                saved += again * theirs.moves * theirs.words * size
             found = np.maximum(found, saved)
-        statistic, inside = self._statistic
-        if statistic is not None and inside:
-            found += (sizes.staying - self.meeting.turned.touched) * statistic.moves * statistic.words
         return found
 
-    def _pinned(self, fitting: _Fitting, place: int) -> Fused:
+    def pinned(self, fitting: _Fitting, place: int) -> Fused:
         """One member, with the pinned parts that save most."""
         sizes, left, words = fitting.sizes, int(fitting.left[place]), int(fitting.words[place])
         tile, inner, block = (int(each[place]) for each in (sizes.tile, sizes.inner, sizes.block))
