@@ -59,7 +59,7 @@ class _Sizes:
 
 @dataclass(frozen=True, slots=True)
 class _Fitting:
-    """Members that fit, those first that are likely to move the fewest words."""
+    """Members that fit, of them those that are likely to move the fewest words."""
 
     sizes: _Sizes
     left: Ints
@@ -261,7 +261,7 @@ class BandedWay:
         )
 
     def fitting(self, sizes: _Sizes, memory: int) -> _Fitting | None:
-        """Members that fit, those first that are likely to move the fewest words; None if none fits.
+        """Members that fit, those that are likely to move the fewest words; None if none fits.
 
         Args:
             sizes: of members.
@@ -272,13 +272,12 @@ class BandedWay:
         if not fits.size:
             return None
         if self.stays[2] and self.stays[3]:  # blocks change nothing but the room
-            fits = fits[np.argsort(-left[fits], kind="stable")]
-            same = np.unique(np.stack([sizes.tile[fits], sizes.inner[fits]]), axis=1, return_index=True)[1]
+            _, same = np.unique(sizes.tile[fits] * (self.meeting.extents[1] + 1) + sizes.inner[fits], return_index=True)
             fits = fits[same]
         sizes, left = sizes.of(fits), left[fits]
         words = self.words(sizes)
         likely = words - self._saved(sizes, left)
-        order = np.argsort(likely, kind="stable")[:LOOKED]
+        order = np.argpartition(likely, min(LOOKED, likely.size - 1))[:LOOKED]
         return _Fitting(sizes.of(order), left[order], words[order], likely[order])
 
     def _saved(self, sizes: _Sizes, left: Ints) -> Ints:

@@ -21,8 +21,10 @@ from optmap.search.chains.streaming import Alone, Apart
 
 BAND = 2
 """Groups of dims that the band is about: the first ones, rows and columns."""
-LOOKED = 24
+LOOKED = 12
 """Members with the fewest words of which pinned parts are looked for."""
+FAR = 2**62
+"""More words than any member moves."""
 
 
 def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: Collection[str] = ()) -> Apart | None:
@@ -71,8 +73,7 @@ class _Kept:
 
     def _total(self, groups: Collection[int], tiled: int, tiles: Ints) -> Ints:
         """All visits of a tensor, for every size of tiles."""
-        sizes, place = np.unique(tiles, return_inverse=True)
-        return np.array([self._visits(groups, tiled, each).sum() for each in sizes.tolist()], np.int64)[place]
+        return np.array([self._visits(groups, tiled, each).sum() for each in tiles.tolist()], np.int64)
 
     def best(self, memory: int, once: Collection[str]) -> Apart | None:
         """The member that moves the fewest words; None if none fits."""
@@ -93,7 +94,7 @@ class _Kept:
     def _best(self, tiles: Ints, others_tiles: Ints, memory: int, once: Collection[str]) -> Apart | None:
         """The best one of some sizes of tiles of the first group and of the second one."""
         own, near, far, (first, second, third) = self.alone.roles(self.kept)
-        one, other = (each.ravel() for each in np.meshgrid(tiles, others_tiles))
+        one, other = tiles[:, None], others_tiles[None, :]
         left = memory - self._room(one, other)
         ones, others = (-(-self.alone.extents[g] // each) for g, each in ((first, one), (second, other)))
         fits = (left >= 0) & self._countable(one, other)
@@ -102,24 +103,25 @@ class _Kept:
                 fits &= trips == 1
         if not fits.any():
             return None
-        one, other, left = one[fits], other[fits], left[fits]
-        words = np.zeros_like(one)
-        whole = np.array([self.alone.extents[second], self.alone.extents[first], self.alone.extents[third]])
-        for operand, groups, tiled, tiles, all_of in (
-            (near, (first, third), second, other, whole[0]),
-            (far, (second, third), first, one, whole[1]),
-            (own, (first, second), third, np.full_like(one, whole[2]), whole[2]),
+        words = self._statistic(one, other)
+        for operand, groups, tiled, visits in (
+            (near, (first, third), second, self._total((first, third), second, others_tiles)[None, :]),
+            (far, (second, third), first, self._total((second, third), first, tiles)[:, None]),
+            (own, (first, second), third, None),
         ):
-            elements = int(self._visits(groups, tiled, int(all_of)).sum())
-            words += (self._total(groups, tiled, tiles) * operand.moves - elements * operand.free) * operand.words
-        words += self._statistic(one, other)
+            elements = int(self._visits(groups, tiled, self.alone.extents[tiled]).sum())
+            visits = elements if visits is None else visits
+            words = words + (visits * operand.moves - elements * operand.free) * operand.words
+        words = np.where(fits, words, FAR)
         best: Apart | None = None
-        for place in np.argsort(words, kind="stable")[:LOOKED].tolist():
-            pinned, saved, last = self._pinned(int(one[place]), int(left[place]))
-            found = int(words[place]) - saved
-            if best is None or found < best.words:
-                tiles = int(one[place]), int(other[place])
-                best = Apart(kept=self.kept, tiles=tiles, pinned=pinned, words=found, last=last)
+        order = np.argpartition(words, min(LOOKED, words.size - 1), axis=None)[: LOOKED + 1]
+        for place in zip(*np.unravel_index(order, words.shape), strict=True):
+            if fits[place]:
+                pinned, saved, last = self._pinned(int(tiles[place[0]]), int(left[place]))
+                found = int(words[place]) - saved
+                if best is None or found < best.words:
+                    sizes = int(tiles[place[0]]), int(others_tiles[place[1]])
+                    best = Apart(kept=self.kept, tiles=sizes, pinned=pinned, words=found, last=last)
         return best
 
     def _tiles(self, group: int) -> Ints:
@@ -142,40 +144,33 @@ class _Kept:
         room = room + np.minimum(*self._lines(one, other))
         if self.alone.rows is not None:
             statistic, group = self.alone.rows
-            held = one if group == first else other if group == second else np.ones_like(one)
-            room = room + statistic.words * held
+            room = room + statistic.words * (one if group == first else other if group == second else 1)
         return np.asarray(room)
 
     def _statistic(self, one: Ints, other: Ints) -> Ints:
         """Words of the statistic of rows that move, at most."""
+        words = np.zeros_like(one * other)
         if self.alone.rows is None:
-            return np.zeros_like(one)
-        (statistic, group), (first, second, third) = self.alone.rows, self.alone.roles(self.kept)[3]
-        extents = self.alone.extents
-        once = self._meeting(group).touched
-        rest = [(g, tile) for g, tile in ((first, one), (second, other)) if g != group]
-        if group == first:
-            rest = []
-        elif group == second and (other >= extents[second]).all():
-            rest = []
-        visits = np.full_like(one, once)
-        for g, tile in rest:
-            if g < BAND:
-                sizes, place = np.unique(tile, return_inverse=True)
-                many = np.array([self._meeting(group).visits(each).sum() for each in sizes.tolist()], np.int64)
-                visits = visits // once * many[place]
-            else:
-                visits = visits * -(-extents[g] // tile)
-        if group == second:
-            visits = np.where(other >= extents[second], once, visits)
-        return (visits * statistic.moves - once * statistic.free) * statistic.words
+            return words
+        (statistic, group), (first, second, _) = self.alone.rows, self.alone.roles(self.kept)[3]
+        meeting = self._meeting(group)
+        visits = words + meeting.touched
+        for g, tile in ((first, one), (second, other)):
+            if g < BAND and g != group and group != first:
+                many = np.array([meeting.visits(each).sum() for each in tile.ravel().tolist()], np.int64)
+                visits = visits // meeting.touched * many.reshape(tile.shape)
+            elif g != group and group != first:
+                visits = visits * -(-self.alone.extents[g] // tile)
+        if group == second:  # one tile of it: it is not left
+            visits = np.where(other >= self.alone.extents[second], meeting.touched, visits)
+        return np.asarray((visits * statistic.moves - meeting.touched * statistic.free) * statistic.words)
 
     def _countable(self, one: Ints, other: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Whether members have few enough places of their loops, so that they are counted in closed form."""
         first, second, third = self.alone.roles(self.kept)[3]
         near_line, far_line = self._lines(one, other)
         by_near = far_line < near_line  # single words of what is near: a loop over its own group
-        extents, places = self.alone.extents, np.ones_like(one)
+        extents, places = self.alone.extents, np.ones_like(one * other)
         for group, tile, single in ((first, one, by_near), (second, other, ~by_near)):
             if group < BAND:
                 places = places * np.where(single, extents[group], -(-extents[group] // tile))
