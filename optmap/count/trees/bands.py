@@ -68,6 +68,17 @@ class IndexBand:
             low, high = _most(b[0], a[0] + self.low), -_most(-b[1], -a[1] - self.high)
         return low, high
 
+    def held(self, dims: Sequence[str], left: Mapping[str, Interval], cell: Mapping[str, Interval]) -> int:
+        """Values of some of the two dims of which something of a cell is touched, where so much is left of both."""
+        a, b = left[self.first], left[self.second]
+        if len(dims) == 2:
+            sides = {d: (max(left[d][0], cell[d][0]), min(left[d][1], cell[d][1])) for d in dims}
+            return self.points(sides[self.first], sides[self.second])
+        if not dims:
+            return 1
+        (low, high), (first, beyond) = self.left(dims[0], a, b), cell[dims[0]]
+        return max(0, min(high, beyond) - max(low, first))
+
     def always(self, dim: str, other: Interval) -> Interval:
         """Values of one dim that are in the band with all values of the other one."""
         first, beyond = other
@@ -275,52 +286,3 @@ def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, in
     if band is None or any(not each.domain and {band.first, band.second} & {*each.dims} for each in every):
         return None
     return band if band.points((0, extents[band.first]), (0, extents[band.second])) else None
-
-
-@dataclass(frozen=True, slots=True)
-class BandPlaces:
-    """The places of loops over the two dims of a band in which something is visited, as arrays.
-
-    Args:
-        band: of the statement.
-        first: what is left of its first dim outside its loops and inside each of them, in every step.
-        second: of the other one.
-    """
-
-    band: IndexBand
-    first: Sequence[tuple[Interval, ...]]
-    second: Sequence[tuple[Interval, ...]]
-
-    def held(self, dims: Sequence[str], depths: tuple[int, int], cell: Mapping[str, Interval]) -> NDArray[np.int64]:
-        """Values of the two dims of which elements of a tensor are held, together, in every place.
-
-        Args:
-            dims: of the tensor.
-            depths: how many loops over each of the two there are outside the Keep.
-            cell: what of the tensor is looked at.
-        """
-        a, b = self._sides(*depths)
-        mine = [dim for dim in (self.band.first, self.band.second) if dim in dims]
-        if not mine:
-            return np.ones((1, 1), np.int64)
-        if len(mine) == 1:
-            low, high = self.band.left(mine[0], a, b)
-            first, beyond = cell[mine[0]]
-            return np.asarray(np.maximum(0, np.minimum(high, beyond) - np.maximum(low, first)))
-        sides = [
-            (np.maximum(low, cell[dim][0]), np.minimum(high, cell[dim][1]))
-            for dim, (low, high) in zip(mine, (a, b), strict=True)
-        ]
-        return self.band.points(sides[0], sides[1])
-
-    @property
-    def visited(self) -> NDArray[np.bool_]:
-        """Whether something is done in a place."""
-        return np.asarray(self.band.points(*self._sides(-1, -1)) > 0)
-
-    def _sides(self, *depths: int) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]:
-        one, other = (
-            np.array([place[depth] for place in places], np.int64)
-            for depth, places in zip(depths, (self.first, self.second), strict=True)
-        )
-        return (one[:, :1], one[:, 1:]), (other[:, 0][None], other[:, 1][None])

@@ -32,25 +32,21 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 
-import numpy as np
-from numpy.typing import NDArray
-
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
-from optmap.count.trees.bands import BandPlaces, BandRuns, IndexBand, band_of_statements
+from optmap.count.trees.band_rooms import BandHolding, BandRooms
+from optmap.count.trees.bands import BandRuns, IndexBand, band_of_statements
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.runs import BoxRuns, Interval, size
-from optmap.count.trees.steps import common, every_step, starts
+from optmap.count.trees.steps import Place, common, starts
 from optmap.count.trees.views import TensorView, UnboxedError, views_of
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 
-MOST_PLACES = 2**18
-"""Of the two dims of a band, in which a leaf is visited, that are gone over: the checker goes over them one by one."""
 Cell = dict[str, Interval]
 """A box of a tensor, by dim."""
 
@@ -335,34 +331,37 @@ class _Boxes:
 
     def _take_banded(self, path: _Path, band: IndexBand, occupancy: Occupancy, pinned: Container[str]) -> None:
         """Take in the most that is held at any visit in a band."""
-        loops = path.loops(path.leaf.address)
-        one, other = (every_step(loops, dim, self.extents[dim]) for dim in (band.first, band.second))
-        if len(one) * len(other) > MOST_PLACES:
-            raise UnboxedError(f"{path.leaf.statement} is visited in more than {MOST_PLACES:,} places of its band")
-        edge = BandPlaces(band, one, other)
-        others = [d for d in self.extents if d not in (band.first, band.second)]
-        visited = edge.visited
+        loops, sides = path.loops(path.leaf.address), (band.first, band.second)
+        steps = [loop for loop in loops if loop.dim in sides]
+        others = [d for d in self.extents if d not in sides]
         for place in product(*(self._places(path, dim, every=dim in pinned) for dim in others)):
             at = dict(zip(others, place, strict=True))
-            held: dict[str, dict[str, NDArray[np.int64]]] = {}
-            for keep in path.keeps:
-                loops = path.loops(keep.address)
-                depths = {d: sum(loop.dim == d for loop in loops) for d in self.extents}
-                for tensor in keep.tensors if keep.level != self.tree.machine.memory else ():
-                    view = self._view_below(keep, tensor)
-                    words = np.zeros((1, 1), np.int64)
-                    for cell in self._cells(view):
-                        if keep in self._holding(path, tensor, cell):
-                            now = {d: at[d][depths[d]] for d in view.dims if d in at}
-                            times = size((max(cell[d][0], a), min(cell[d][1], b)) for d, (a, b) in now.items())
-                            pair = depths[band.first], depths[band.second]
-                            words = words + times * edge.held(view.dims, pair, cell)
-                    mine = held.setdefault(keep.level, {})
-                    mine[tensor] = mine.get(tensor, 0) + words
-            for level, elements in held.items():
-                occupancy.take_most(level, elements, visited, path.leaf.statement)
+            for part in occupancy.parts:
+                keeps = [(keep, tensor) for keep in path.keeps for tensor in keep.tensors & part.tensors]
+                holdings = [self._held(path, *each, band, at) for each in keeps if each[0].level == part.level]
+                found = BandRooms(band, steps, holdings).find({d: (0, self.extents[d]) for d in sides})
+                if found is None:
+                    raise UnboxedError(f"{path.leaf.statement} is visited in too many places of its band")
+                occupancy.take_words(part, found, path.leaf.statement)
 
-    def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, tuple[Interval, ...]]) -> int:
+    def _held(self, path: _Path, keep: Placed, tensor: str, band: IndexBand, at: Mapping[str, Place]) -> BandHolding:
+        """What a Keep holds of a tensor in a band, where loops over other dims are somewhere."""
+        loops, view = path.loops(keep.address), self._view_below(keep, tensor)
+        weight, cells = self.kept.weights[tensor], []
+        now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in view.dims if d in at}
+        for cell in self._cells(view):
+            times = size((max(cell[d][0], a), min(cell[d][1], b)) for d, (a, b) in now.items())
+            if keep in self._holding(path, tensor, cell) and times:
+                cells.append((weight * times, cell))
+        sides = tuple(d for d in (band.first, band.second) if d in view.dims)
+        return BandHolding(
+            depth=sum(loop.dim in (band.first, band.second) for loop in loops),
+            words=lambda left: sum(times * band.held(sides, left, cell) for times, cell in cells),
+            index=weight * size(now.values()),
+            dims=sides,
+        )
+
+    def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, Place]) -> int:
         """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
         loops, view = path.loops(keep.address), self._view_below(keep, tensor)
         now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in view.dims}
@@ -374,7 +373,7 @@ class _Boxes:
             if keep in self._holding(path, tensor, cell)
         )
 
-    def _places(self, path: _Path, dim: str, *, every: bool) -> list[tuple[Interval, ...]]:
+    def _places(self, path: _Path, dim: str, *, every: bool) -> list[Place]:
         """What is left of a dim outside its loops and inside each of them, of all steps that differ.
 
         Args:
@@ -384,7 +383,7 @@ class _Boxes:
         """
         ends = {end for keep in path.keeps if dim in keep.of for end in (keep.of[dim].start, keep.of[dim].stop)}
         cuts = list(pairwise(sorted({0, self.extents[dim], *ends})))
-        found: list[tuple[Interval, ...]] = [((0, self.extents[dim]),)]
+        found: list[Place] = [((0, self.extents[dim]),)]
         for loop in path.loops(path.leaf.address):
             if loop.dim == dim:
                 inside = [

@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from optmap.base.errors import InputError
 from optmap.count.trees.contents import Instances
 from optmap.count.trees.order import Places
@@ -23,7 +20,7 @@ from optmap.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _RoomPart:
+class RoomPart:
     """A partition of a level, or a whole one."""
 
     level: str
@@ -40,7 +37,7 @@ class Occupancy:
         kept = tree.kept
         self.parts = tuple(part for level in tree.machine.levels for part in _parts(tree.workload, kept, level))
         self.weights = kept.weights
-        self.most: dict[_RoomPart, tuple[int, str]] = dict.fromkeys(self.parts, (0, ""))
+        self.most: dict[RoomPart, tuple[int, str]] = dict.fromkeys(self.parts, (0, ""))
         self.held: dict[Address, dict[Places, Counter[str]]] = {}
 
     def hold(self, keep: Placed, instances: Instances) -> None:
@@ -78,24 +75,10 @@ class Occupancy:
                 if words > self.most[part][0]:
                     self.most[part] = (words, statement)
 
-    def take_most(
-        self, level: str, elements: Mapping[str, NDArray[np.int64]], visited: NDArray[np.bool_], statement: str
-    ) -> None:
-        """Take in what one instance of a level holds at many moments.
-
-        Args:
-            level: its name.
-            elements: per tensor, by the name under which it is stored, at every moment.
-            visited: which of the moments there are.
-            statement: whose leaf is visited.
-        """
-        for part in self.parts:
-            if part.level == level:
-                mine = {name: count for name, count in elements.items() if name in part.tensors}
-                words = sum((count * self.weights[name] for name, count in mine.items()), np.zeros((1, 1), np.int64))
-                most = int(np.where(visited, words, 0).max())
-                if most > self.most[part][0]:
-                    self.most[part] = (most, statement)
+    def take_words(self, part: RoomPart, words: int, statement: str) -> None:
+        """Take in what one instance of a level holds at a moment of the tensors of a part of it."""
+        if words > self.most[part][0]:
+            self.most[part] = (words, statement)
 
     def rooms(self) -> tuple[LevelRoom, ...]:
         """The largest occupancy of every level and partition."""
@@ -111,7 +94,7 @@ class Occupancy:
         )
 
 
-def _parts(workload: Workload, kept: KeptTensors, level: Level) -> tuple[_RoomPart, ...]:
+def _parts(workload: Workload, kept: KeptTensors, level: Level) -> tuple[RoomPart, ...]:
     """The amounts of memory of a level.
 
     Raises:
@@ -121,7 +104,7 @@ def _parts(workload: Workload, kept: KeptTensors, level: Level) -> tuple[_RoomPa
     size = workload.word_bits
     if not level.partitions:
         words = level.most_words(size) // level.buffering
-        return (_RoomPart(level=level.name, name=level.name, words=words, tensors=frozenset(stored)),)
+        return (RoomPart(level=level.name, name=level.name, words=words, tensors=frozenset(stored)),)
     inside = {part.name: frozenset(t for t in stored if _belongs(kept, t, part.tensors)) for part in level.partitions}
     for tensor in stored:
         homes = [name for name, tensors in inside.items() if tensor in tensors]
@@ -131,7 +114,7 @@ def _parts(workload: Workload, kept: KeptTensors, level: Level) -> tuple[_RoomPa
                 f"{' and '.join(homes) or 'no part'}; give every tensor one partition (inputs, output, or names)"
             )
     return tuple(
-        _RoomPart(
+        RoomPart(
             level=level.name,
             name=part.name,
             words=part.capacity.words(size) // level.buffering,

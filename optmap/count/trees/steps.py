@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from optmap.count.trees.runs import Interval
-from optmap.mappings.nodes import Loop
 
 Place = tuple[Interval, ...]
 """What is left of a dim outside its loops and inside each of them."""
-
-
-def every_step(loops: Iterable[Loop], dim: str, extent: int) -> list[Place]:
-    """All places of the loops over a dim.
-
-    Args:
-        loops: of a path.
-        dim: whose.
-        extent: its iterations.
-    """
-    found: list[Place] = [((0, extent),)]
-    for loop in loops:
-        if loop.dim == dim:
-            found = [
-                (*before, (start, min(start + loop.tile, before[-1][1])))
-                for before in found
-                for start in range(*before[-1], loop.tile)
-            ]
-    return found
 
 
 def starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:

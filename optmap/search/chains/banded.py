@@ -17,7 +17,6 @@ from itertools import product
 import numpy as np
 
 from optmap.count.trees.bands import IndexBand
-from optmap.count.trees.boxes import MOST_PLACES
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
 from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
@@ -196,10 +195,7 @@ class BandedWay:
             for size, extent in zip((best.tile, best.inner), self.meeting.extents, strict=True)
         ]
         parts = -(-best.tile // best.block)
-        found = {
-            (tile, inner, -(-tile // max(1, parts + more)))
-            for tile, inner, more in product(*ranges, (-1, 0, 1))
-        }
+        found = {(tile, inner, -(-tile // max(1, parts + more))) for tile, inner, more in product(*ranges, (-1, 0, 1))}
         tile, inner, block = np.array(sorted(found), np.int64).T
         return _sizes(self.meeting, tile, inner, block)
 
@@ -238,25 +234,16 @@ class BandedWay:
             total = total + statistic.words * (visits * statistic.moves - once * statistic.free)
         return np.asarray(total)
 
-    def countable(self, sizes: _Sizes) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Whether members have few enough places of their loops, so that they are counted in closed form."""
-        (extent, other), good = self.meeting.extents, np.ones(sizes.tile.shape, bool)
-        places = -(-extent // sizes.tile) * -(-sizes.tile // sizes.block), -(-other // sizes.inner)
-        for ours, theirs, _, ours_stay, theirs_stay in self._phases:
-            line = sizes.inner * theirs.words + ours.words < sizes.block * ours.words + theirs.words
-            by_ours = line & (not theirs_stay) if not ours_stay else np.zeros_like(line)
-            by_ours = by_ours | ((not ours_stay) and theirs_stay)
-            by_theirs = ~by_ours & (not theirs_stay)
-            mine, others = np.where(by_ours, extent, places[0]), np.where(by_theirs, other, places[1])
-            good &= mine * others <= MOST_PLACES
-        return good
-
     @property
     def compulsory(self) -> int:
         """Words that move where every word of the operands comes once."""
         touched = self.meeting.touched, self.meeting.turned.touched
         return sum(
-            size * (ours.words * (ours.moves - ours.free) * touched[0] + theirs.words * (theirs.moves - theirs.free) * touched[1])
+            size
+            * (
+                ours.words * (ours.moves - ours.free) * touched[0]
+                + theirs.words * (theirs.moves - theirs.free) * touched[1]
+            )
             for ours, theirs, size, *_ in self._phases
         )
 
@@ -268,7 +255,7 @@ class BandedWay:
             memory: words that fit.
         """
         left = memory - self.room(sizes)
-        (fits,) = np.nonzero((left >= 0) & self.countable(sizes))
+        (fits,) = np.nonzero(left >= 0)
         if not fits.size:
             return None
         if self.stays[2] and self.stays[3]:  # blocks change nothing but the room
@@ -288,9 +275,7 @@ class BandedWay:
             saved = np.zeros_like(left)
             for (_, theirs, size, _, theirs_stay), part in zip(self._phases, (share, SHARES - share), strict=True):
                 many = np.minimum(left * part // (SHARES * max(1, theirs.words * size)), indices)
-                rows, all_of = (
-                    (sizes.place, sizes.staying) if theirs_stay else (sizes.place_blocks, sizes.blocked)
-                )
+                rows, all_of = (sizes.place, sizes.staying) if theirs_stay else (sizes.place_blocks, sizes.blocked)
                 again = np.minimum(sizes.gains[rows, many], all_of - touched)
                 saved += again * theirs.moves * theirs.words * size
             found = np.maximum(found, saved)

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from optmap.count.trees.bands import IndexBand
-from optmap.count.trees.boxes import MOST_PLACES
 from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
-from optmap.search.chains.pair import PairOperand
 from optmap.search.chains.streaming import Alone, Apart
 
 BAND = 2
@@ -97,7 +94,7 @@ class _Kept:
         one, other = tiles[:, None], others_tiles[None, :]
         left = memory - self._room(one, other)
         ones, others = (-(-self.alone.extents[g] // each) for g, each in ((first, one), (second, other)))
-        fits = (left >= 0) & self._countable(one, other)
+        fits = left >= 0
         for operand, trips in ((near, others), (far, ones)):
             if operand.name in once:
                 fits &= trips == 1
@@ -156,27 +153,14 @@ class _Kept:
         meeting = self._meeting(group)
         visits = words + meeting.touched
         for g, tile in ((first, one), (second, other)):
-            if g < BAND and g != group and group != first:
+            if g < BAND and group not in (g, first):
                 many = np.array([meeting.visits(each).sum() for each in tile.ravel().tolist()], np.int64)
                 visits = visits // meeting.touched * many.reshape(tile.shape)
-            elif g != group and group != first:
+            elif group not in (g, first):
                 visits = visits * -(-self.alone.extents[g] // tile)
         if group == second:  # one tile of it: it is not left
             visits = np.where(other >= self.alone.extents[second], meeting.touched, visits)
         return np.asarray((visits * statistic.moves - meeting.touched * statistic.free) * statistic.words)
-
-    def _countable(self, one: Ints, other: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Whether members have few enough places of their loops, so that they are counted in closed form."""
-        first, second, third = self.alone.roles(self.kept)[3]
-        near_line, far_line = self._lines(one, other)
-        by_near = far_line < near_line  # single words of what is near: a loop over its own group
-        extents, places = self.alone.extents, np.ones_like(one * other)
-        for group, tile, single in ((first, one, by_near), (second, other, ~by_near)):
-            if group < BAND:
-                places = places * np.where(single, extents[group], -(-extents[group] // tile))
-        if third < BAND:
-            places = places * extents[third]
-        return np.asarray(places <= MOST_PLACES)
 
     def _pinned(self, one: int, left: int) -> tuple[int, int, bool]:
         """Indices of the second group of what is far that stay for good, the words that saves, and whether the last."""

@@ -103,7 +103,9 @@ def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: fr
     nodes: list[Node] = []
     for operand, pinned in zip((inn.first, inn.second), member.pinned, strict=True):
         if pinned:
-            nodes.append(Keep(level=level, tensors=(operand.name,), of={inn.dim: member.pinned_part(inn.extent, pinned)}))
+            nodes.append(
+                Keep(level=level, tensors=(operand.name,), of={inn.dim: member.pinned_part(inn.extent, pinned)})
+            )
     rows = [] if pair.rows is None else [pair.rows.name]
     inside = pair.rows is not None and pair.rows.side != member.outer
     if member.pinned_rows:
