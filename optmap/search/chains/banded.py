@@ -22,16 +22,16 @@ from optmap.search.chains.least import STAYS
 from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.pair import PairOperand, ProductPair
 
-PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
 """Blocks of an outer tile that are tried first."""
 LOOKED = 64
 """Members with the most promise of which pinned parts are looked for."""
-SHARES = 8
+SHARES = 4
 """Of what is free, as it is shared out to pinned parts of two operands at first."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
+class MemberSizes:
     """Sizes of members, one by one, with what they visit."""
 
     tile: Ints
@@ -51,16 +51,16 @@ class _Sizes:
     gains: Ints
     """Visits that pinned indices save, by tile or block and number of indices."""
 
-    def of(self, some: Ints) -> _Sizes:
+    def of(self, some: Ints) -> MemberSizes:
         """Some of them."""
-        return _Sizes(*(getattr(self, name)[some] for name in self.__slots__[:-1]), self.gains)
+        return MemberSizes(*(getattr(self, name)[some] for name in self.__slots__[:-1]), self.gains)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitting:
+class FittingMembers:
     """Members that fit, of them those that are likely to move the fewest words."""
 
-    sizes: _Sizes
+    sizes: MemberSizes
     left: Ints
     """Words that are free."""
     words: Ints
@@ -69,8 +69,15 @@ class _Fitting:
     """That move with them, about."""
 
 
-def _sizes(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> _Sizes:
-    """What members of some sizes visit."""
+def sizes_of(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> MemberSizes:
+    """What members of some sizes visit.
+
+    Args:
+        meeting: of the outer side and the inner side.
+        tile: sizes of outer tiles.
+        inner: of inner tiles.
+        block: of blocks of the outer tiles.
+    """
     staying, rows, held, blocked, *places = (np.zeros_like(tile) for _ in range(6))
     gains: dict[tuple[int, int], Ints] = {}
     for size in np.unique(inner).tolist():
@@ -85,7 +92,7 @@ def _sizes(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> _Sizes:
             these = mine[block[mine] == some]
             blocked[these] = meeting.turned.visits(size, some).sum()
             places[1][these] = _row(gains, meeting, size, some)
-    return _Sizes(tile, inner, block, staying, blocked, rows, held, *places, np.array(list(gains.values()), np.int64))
+    return MemberSizes(tile, inner, block, staying, blocked, rows, held, *places, np.array(list(gains.values()), np.int64))
 
 
 def _row(gains: dict[tuple[int, int], Ints], meeting: Meeting, tile: int, block: int) -> int:
@@ -97,7 +104,7 @@ def _row(gains: dict[tuple[int, int], Ints], meeting: Meeting, tile: int, block:
 
 
 @lru_cache(maxsize=16)
-def _first_sizes(meeting: Meeting) -> _Sizes:
+def _first_sizes(meeting: Meeting) -> MemberSizes:
     """What is tried first."""
     found = [
         (tile, inner, block)
@@ -105,7 +112,7 @@ def _first_sizes(meeting: Meeting) -> _Sizes:
         for block in sorted({-(-tile // part) for part in PARTS} | {1})
     ]
     tile, inner, block = np.array(found, np.int64).T
-    return _sizes(meeting, tile, inner, block)
+    return sizes_of(meeting, tile, inner, block)
 
 
 def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused | None:
@@ -131,7 +138,7 @@ def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused 
     return best
 
 
-def _best(tried: Sequence[tuple[BandedWay, _Fitting | None]], known: Fused | None) -> Fused | None:
+def _best(tried: Sequence[tuple[BandedWay, FittingMembers | None]], known: Fused | None) -> Fused | None:
     """The member that moves the fewest words; the known one, if there is one, unless it moves fewer.
 
     Args:
@@ -175,7 +182,7 @@ class BandedWay:
 
     @property
     def _phases(self) -> tuple[tuple[PairOperand, PairOperand, int, bool, bool], ...]:
-        """Of each statement the operand of either side, their words of an index over its size, and whether they stay."""
+        """Of each statement the operands of both sides, elements of an index of each, and whether they stay."""
         out, inn = self.pair.sides[self.outer], self.pair.sides[1 - self.outer]
         return (
             (out.first, inn.first, self.pair.depth, self.stays[0], self.stays[2]),
@@ -188,7 +195,7 @@ class BandedWay:
         rows = self.pair.rows
         return (None, False) if rows is None else (rows.both, rows.side != self.outer)
 
-    def near(self, best: Fused) -> _Sizes:
+    def near(self, best: Fused) -> MemberSizes:
         """What visits sizes near those of a member."""
         ranges = [
             near_sizes(size, extent).tolist()
@@ -197,9 +204,9 @@ class BandedWay:
         parts = -(-best.tile // best.block)
         found = {(tile, inner, -(-tile // max(1, parts + more))) for tile, inner, more in product(*ranges, (-1, 0, 1))}
         tile, inner, block = np.array(sorted(found), np.int64).T
-        return _sizes(self.meeting, tile, inner, block)
+        return sizes_of(self.meeting, tile, inner, block)
 
-    def room(self, sizes: _Sizes) -> Ints:
+    def room(self, sizes: MemberSizes) -> Ints:
         """Words that members take at most, without pinned parts."""
         rows, columns = self.meeting.most, self.meeting.turned.most
         tile, inner, block = sizes.tile, sizes.inner, sizes.block
@@ -217,7 +224,7 @@ class BandedWay:
             taken = taken + statistic.words * (sizes.held if inside else tile if self.rows_stay else block)
         return np.asarray(taken + streaming)
 
-    def words(self, sizes: _Sizes) -> Ints:
+    def words(self, sizes: MemberSizes) -> Ints:
         """Words that members move without pinned parts, in one iteration of what goes through everything.
 
         No more is moved; less where the statistic of rows that comes with every block is there already.
@@ -247,7 +254,7 @@ class BandedWay:
             for ours, theirs, size, *_ in self._phases
         )
 
-    def fitting(self, sizes: _Sizes, memory: int) -> _Fitting | None:
+    def fitting(self, sizes: MemberSizes, memory: int) -> FittingMembers | None:
         """Members that fit, those that are likely to move the fewest words; None if none fits.
 
         Args:
@@ -265,10 +272,10 @@ class BandedWay:
         words = self.words(sizes)
         likely = words - self._saved(sizes, left)
         order = np.argpartition(likely, min(LOOKED, likely.size - 1))[:LOOKED]
-        return _Fitting(sizes.of(order), left[order], words[order], likely[order])
+        return FittingMembers(sizes.of(order), left[order], words[order], likely[order])
 
-    def _saved(self, sizes: _Sizes, left: Ints) -> Ints:
-        """About what pinned parts save: what is free is shared out to the two operands in eighths."""
+    def _saved(self, sizes: MemberSizes, left: Ints) -> Ints:
+        """About what pinned parts save: what is free is shared out to the two operands in some even parts."""
         found = np.zeros_like(left)
         indices, touched = self.meeting.extents[1], self.meeting.turned.touched
         for share in range(SHARES + 1):
@@ -281,7 +288,7 @@ class BandedWay:
             found = np.maximum(found, saved)
         return found
 
-    def pinned(self, fitting: _Fitting, place: int) -> Fused:
+    def pinned(self, fitting: FittingMembers, place: int) -> Fused:
         """One member, with the pinned parts that save most."""
         sizes, left, words = fitting.sizes, int(fitting.left[place]), int(fitting.words[place])
         tile, inner, block = (int(each[place]) for each in (sizes.tile, sizes.inner, sizes.block))

@@ -101,13 +101,13 @@ class _Kept:
         if not fits.any():
             return None
         words = self._statistic(one, other)
-        for operand, groups, tiled, visits in (
+        for operand, groups, tiled, many in (
             (near, (first, third), second, self._total((first, third), second, others_tiles)[None, :]),
             (far, (second, third), first, self._total((second, third), first, tiles)[:, None]),
             (own, (first, second), third, None),
         ):
             elements = int(self._visits(groups, tiled, self.alone.extents[tiled]).sum())
-            visits = elements if visits is None else visits
+            visits = elements if many is None else many
             words = words + (visits * operand.moves - elements * operand.free) * operand.words
         words = np.where(fits, words, FAR)
         best: Apart | None = None

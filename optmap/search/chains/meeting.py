@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from optmap.count.trees.bands import IndexBand
 
 Ints = NDArray[np.int64]
-FEW, MANY = 12, 36
+FEW, MANY = 10, 24
 """Numbers of tiles of which the smallest and the largest tile is tried, and sizes beside them, in even ratios."""
 
 ROUNDS = 4

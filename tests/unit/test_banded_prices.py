@@ -1,0 +1,166 @@
+"""Prices of mappings of two products under a band: exact counts of their trees, and the best of a whole family."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import cases
+
+import optmap
+from optmap.api import question_of
+from optmap.base.errors import InfeasibleError
+from optmap.count.trees import count_boxes, walk_tree
+from optmap.count.trees.bands import IndexBand, band_of_statements
+from optmap.mappings.tree import MappingTree
+from optmap.search.chains import masked
+from optmap.search.chains.banded import BandedWay, sizes_of
+from optmap.search.chains.family import Fused
+from optmap.search.chains.least import STAYS
+from optmap.search.chains.pair import ProductPair, pair_of, steps_of
+from optmap.search.chains.runs import Part, Run, best_run
+from optmap.search.chains.solve import family_of
+from optmap.search.chains.trees import run_tree
+from optmap.search.question import Question
+from optmap.workloads.parser import parse_workload
+
+CONDITIONS = ("l <= m", "l < m + 2", "m <= l", "l <= m and m <= l + 2", "m <= l + 3 and l <= m + 1", "l <= m + 40")
+PRODUCTS = "S[h,m,l] = 0.5*Q[h,m,k]*K[h,l,k] if ?; {}O[h,m,n] = {}[h,m,l]*V[h,l,n] if ?"
+CHAINS = (
+    PRODUCTS.format("", "S"),
+    PRODUCTS.format("P[h,m,l] = relu(S[h,m,l]) if ?; ", "P"),
+    PRODUCTS.format("P[h,m,l] = softmax(S[h,m,l], l) if ?; ", "P"),
+)
+
+
+def asked(rng: random.Random, most: int = 8, **options: Any) -> Question:
+    text = rng.choice(CHAINS).replace("?", rng.choice(CONDITIONS))
+    sizes = {"m": rng.randint(2, most), "l": rng.randint(2, most), "h": rng.randint(1, 2)}
+    workload = parse_workload(text, {**sizes, "k": rng.randint(1, 3), "n": rng.randint(1, 3)})
+    return question_of(workload, memory=f"{rng.randint(8, 70)}w", **options)
+
+
+def banded(question: Question) -> tuple[ProductPair, IndexBand]:
+    plain = masked.without_conditions(question.workload)
+    band = band_of_statements(question.workload.statements, question.workload.extents)
+    assert band is not None
+    return pair_of(plain, *steps_of(plain), stores=question.objective.stores), band
+
+
+def tree_of(question: Question, run: Run) -> MappingTree:
+    plain = masked.without_conditions(question.workload)
+    (level,) = question.machine.levels
+    nodes = run_tree(plain, steps_of(plain), run, level.name, question.machine.memory)
+    return MappingTree(workload=question.workload, machine=question.machine, nodes=nodes)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_price_is_what_the_tree_moves_when_it_is_walked(together: bool) -> None:
+    exact, found = 0, 0
+    for seed in range(cases(60, 1000)):
+        rng = random.Random(f"prices {seed}")
+        question = asked(rng, objective=rng.choice(("traffic", "loads")))
+        _, band = banded(question)
+        plain = masked.without_conditions(question.workload)
+        (level,) = question.machine.levels
+        memory = level.most_words(question.workload.word_bits)
+        stores = question.objective.stores
+        run = best_run(plain, steps_of(plain), memory, stores=stores, apart=not together, band=band)
+        if run is None:
+            continue
+        tree = tree_of(question, run)
+        walk, count = walk_tree(tree), count_boxes(tree)
+        assert count is not None
+        assert count.moved == walk.moved
+        assert [r.occupancy_words for r in count.rooms] == [r.occupancy_words for r in walk.rooms]
+        assert not walk.broken
+        moved = walk.value_of(question.objective, question.workload, question.machine)
+        assert moved <= run.words
+        found, exact = found + 1, exact + (moved == run.words)
+    assert found > 20
+    assert exact > 0.8 * found
+
+
+def members(pair: ProductPair, band: IndexBand, memory: int) -> list[Fused]:
+    """Every member that the declared room lets fit, with its price."""
+    found = []
+    for outer, stays in product((0, 1), STAYS):
+        out, inn = pair.sides[outer], pair.sides[1 - outer]
+        mine = pair.rows is not None and pair.rows.side == outer
+        for rows_stay in (True, False) if mine else (False,):
+            way = BandedWay(pair, band, outer, stays, rows_stay=rows_stay)
+            for tile, inner in product(range(1, out.extent + 1), range(1, inn.extent + 1)):
+                for block in range(1, tile + 1):
+                    sizes = sizes_of(way.meeting, *(np.array([each]) for each in (tile, inner, block)))
+                    left = memory - int(way.room(sizes)[0])
+                    for pinned in product(range(inn.extent + 1), repeat=2) if left >= 0 else ():
+                        costs = inn.first.words * pair.depth, inn.second.words * pair.width
+                        if sum(c * p for c, p in zip(costs, pinned, strict=True)) <= left:
+                            found += [
+                                Fused(
+                                    outer=outer,
+                                    tile=tile,
+                                    block=block,
+                                    inner=inner,
+                                    stays=stays,
+                                    pinned=pinned,
+                                    words=0,
+                                    rows_stay=rows_stay,
+                                    last=last,
+                                )
+                                for last in ((False, True) if any(pinned) else (False,))
+                            ]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_fused_member_moves_fewer_words_than_the_best(seed: int) -> None:
+    rng = random.Random(f"members {seed}")
+    question = asked(rng, most=4)
+    pair, band = banded(question)
+    (level,) = question.machine.levels
+    memory = min(level.most_words(question.workload.word_bits), 24)
+    question = question_of(question.workload, memory=f"{memory}w")
+    every = members(pair, band, memory)
+    plain = masked.without_conditions(question.workload)
+    best = best_run(plain, steps_of(plain), memory, band=band)
+    assert best is not None
+    assert every
+    for member in rng.sample(every, min(len(every), cases(250, 5000))):
+        run = Run(strip=plain.extents["m"], resident=(), parts=(Part(first=0, member=member),), ways=(), words=0)
+        count = count_boxes(tree_of(question, run))
+        assert count is not None
+        assert not count.broken, member
+        assert count.value_of(question.objective, question.workload, question.machine) >= best.words, member
+
+
+def test_nothing_is_worse_than_mappings_without_the_conditions() -> None:
+    better = 0
+    for seed in range(cases(25, 300)):
+        rng = random.Random(f"not worse {seed}")
+        question = asked(rng, most=12)
+        plain = masked.without_conditions(question.workload)
+        find = family_of(plain)
+
+        def tried(other: Question, find: Any = find) -> Any:
+            found = find(other, together=True)
+            return None if isinstance(found, int) else found.nodes
+
+        def words(nodes: Any, question: Question = question) -> Fraction:
+            tree = MappingTree(workload=question.workload, machine=question.machine, nodes=nodes)
+            count = count_boxes(tree)
+            assert count is not None
+            return Fraction(count.value_of(question.objective, question.workload, question.machine))
+
+        try:
+            answer = optmap.solve(question.workload, memory=f"{question.machine.levels[0].most_words(question.workload.word_bits)}w")
+            before = masked.best_masked(question, tried)
+        except InfeasibleError:
+            continue
+        assert answer.cost <= words(before), seed
+        better += answer.cost < words(before)
+    assert better
