@@ -23,7 +23,7 @@ from optmap.bounds.chains import Line, join
 from optmap.bounds.chains.barrier import barriers
 from optmap.bounds.chains.shared import sharings
 from optmap.checker import RefusedError, check_document
-from optmap.checker.chains.chain_lines import price
+from optmap.checker.chains.chain_touching import price
 from optmap.checker.chains.chain_masks import rules_of, values
 from optmap.checker.chains.chain_text import read_chain_statement
 from optmap.checker.core.tools import digest

@@ -3,7 +3,8 @@
 The product is G[h,m,l] += X[h,m,j] * Y[h,l,j] of `joined.py`, every element taken to be one unit, M of which fit;
 loads count creations, as in the lemma of `groups.py`. Let K (for *cut*) be one of the tensors, F (*full*) and P
 (*light*) the others. One dim of m, l and j is not a subscript of K: its values, for each of h, are *places*. At a
-place a elements of F meet b elements of P in a*b operations, each with an element of K of its own.
+place a elements of F meet b elements of P in a*b operations, each with an element of K of its own; under conditions in
+fewer operations, and a and b may differ from place to place (`places.py`).
 
 Symbols, theorem and proof: `docs/chain-floors.md`, Lines: cuts by any tensor.
 """
@@ -15,13 +16,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, permutations
-from math import ceil, prod
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
 
 from optmap.bounds.chains.groups import StatementGroup, group_of
-from optmap.bounds.chains.joined import join
+from optmap.bounds.chains.places import ProductPlaces, join_places
 from optmap.bounds.chains.touching import Floats, Sides, about_touched, least_touched
 from optmap.workloads.workload import Workload
 
@@ -54,17 +55,17 @@ class Line:
     @property
     def full(self) -> str:
         """The tensor whose loads count once."""
-        (name,) = set(DIMS) - {self.cut, self.light}
-        return name
+        return _full(self.cut, self.light)
 
     def coefficients(self, room: int) -> dict[str, Fraction]:
         """What a load of each tensor counts."""
         return {self.cut: Fraction(room, self.most), self.light: self.g, self.full: Fraction(1)}
 
-    def least(self, sizes: Mapping[str, int]) -> Fraction:
+    def least(self, places: ProductPlaces) -> Fraction:
         """The right side, or a little less."""
-        places, sides = _places(self.cut, self.light, sizes)
-        return least_touched(places, prod(sides), self.most - 1, sides, self.g)
+        alike = places.at(self.cut, self.full)
+        parts = (least_touched(many, done, self.most - 1, sides, self.g) for many, done, sides in alike)
+        return sum(parts, Fraction())
 
 
 Weighted = list[tuple[Line, Fraction]]
@@ -75,14 +76,15 @@ def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two products that are one, with lines below their loads."""
     found = []
     for first, second in combinations(workload.statements, 2):
-        pair = join(workload, first, second)
-        if pair is None:
+        found_pair = join_places(workload, first, second)
+        if found_pair is None:
             continue
+        pair, places = found_pair
         weight = min(pair.product.weight(access) for access in pair.product.tensors) * pair.unit
-        sizes, room = pair.product.extents, memory_words // weight
+        room = memory_words // weight
         if room < 3:
             continue
-        chosen, proved = strongest(sizes, room)
+        chosen, proved = strongest(places, room)
         if not chosen:
             continue
         group = group_of(
@@ -99,39 +101,36 @@ def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
     return found
 
 
-def strongest(sizes: Mapping[str, int], room: int) -> tuple[Weighted, Fraction]:
+def strongest(places: ProductPlaces, room: int) -> tuple[Weighted, Fraction]:
     """Lines with weights that prove the most loads, creations counted, and that number.
 
     Args:
-        sizes: extents of h, m, l and j.
+        places: which elements meet.
         room: elements that fit.
     """
-    once = {name: sizes["h"] * prod(sizes[d] for d in dims) for name, dims in DIMS.items()}
+    once, coarse = places.elements, places.coarse
     kinds = [(cut, light, g) for cut, light in permutations(DIMS, 2) for g in WEIGHTS]
-    tried = _best_of(kinds, [_lengths(_places(c, p, sizes)[1], g, room) for c, p, g in kinds], sizes, room)
+    tried = _best_of(kinds, [_lengths(*_largest(c, p, places), g, room) for c, p, g in kinds], coarse, room)
     near = [(line.cut, line.light, line.g) for line, _ in tried]
     chosen = _best_of(
-        near,
-        [_around(line, _places(line.cut, line.light, sizes)[1], room) for line, _ in tried],
-        sizes,
-        room,
+        near, [_around(line, _largest(line.cut, line.light, places)[0], room) for line, _ in tried], coarse, room
     )
     used = {name: sum((w * line.coefficients(room)[name] for line, w in chosen), Fraction()) for name in DIMS}
     over = max(Fraction(1), *used.values())
     chosen = [(line, w / over) for line, w in chosen]
     rest = sum(((1 - used[name] / over) * once[name] for name in DIMS), Fraction())
-    return chosen, rest + sum((w * line.least(sizes) for line, w in chosen), Fraction())
+    return chosen, rest + sum((w * line.least(places) for line, w in chosen), Fraction())
 
 
-def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[str, int], room: int) -> Weighted:
+def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], places: ProductPlaces, room: int) -> Weighted:
     """The lines among some, by cut, light tensor, g and lengths, with weights that prove the most; in floats."""
     if not kinds:
         return []
     columns, gains = [], []
-    once = np.array([float(sizes["h"] * prod(sizes[d] for d in dims)) for dims in DIMS.values()])
+    once = np.array([float(places.elements[name]) for name in DIMS])
     for (cut, light, g), most in zip(kinds, lengths, strict=True):
-        places, sides = _places(cut, light, sizes)
-        least = about_touched(places, prod(sides), most - 1, sides, float(g))
+        alike = places.at(cut, _full(cut, light))
+        least = sum((about_touched(n, done, most - 1, sides, float(g)) for n, done, sides in alike), np.zeros(most.size))
         counted = {cut: room / most, light: np.full(most.size, float(g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
         columns.append(rows)
@@ -147,14 +146,14 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
     return found
 
 
-def _lengths(sides: Sides, g: Fraction, room: int) -> Floats:
+def _lengths(done: int, sides: Sides, g: Fraction, room: int) -> Floats:
     """W with which whole numbers of segments leave a last one of few operations; and the least and the largest W."""
     a, b = sides
-    numbers = _numbers(max(1, a * b // (room - 1)))
-    bend = min(a * a / float(g), float(g) * b * b, a * b)
+    numbers = _numbers(max(1, done // (room - 1)))
+    bend = min(a * a / float(g), float(g) * b * b, done)
     rests = bend * np.arange(SHARES + 1) / SHARES
-    most = np.floor((a * b - rests[:, None]) / numbers[None, :]).ravel() + 1
-    return np.unique(np.concatenate([most[most >= room], [room, room + 1, max(room, a * b + 1)]]))
+    most = np.floor((done - rests[:, None]) / numbers[None, :]).ravel() + 1
+    return np.unique(np.concatenate([most[most >= room], [room, room + 1, max(room, done + 1)]]))
 
 
 @lru_cache(maxsize=8)
@@ -165,11 +164,10 @@ def _numbers(top: int) -> npt.NDArray[np.int64]:
     return found
 
 
-def _around(line: Line, sides: Sides, room: int) -> Floats:
+def _around(line: Line, done: int, room: int) -> Floats:
     """W near that of a line, with the same number of full segments and with one more or less."""
-    a, b = sides
-    full = max(1, a * b // (line.most - 1))
-    ends = [a * b // n + 1 for n in (full - 1, full, full + 1, full + 2) if n]
+    full = max(1, done // (line.most - 1))
+    ends = [done // n + 1 for n in (full - 1, full, full + 1, full + 2) if n]
     low, high = max(room, min(ends)), max(room, *ends)
     return np.unique(
         np.array([room, line.most, *np.floor(np.linspace(low, high, NEAR)), *(max(room, n) for n in ends)], float)
@@ -195,12 +193,14 @@ def _most(columns: Floats, gains: Floats) -> dict[int, float]:
     return {i: float(v) for i, v in zip(basis, values, strict=True) if i < count}
 
 
-def _places(cut: str, light: str, sizes: Mapping[str, int]) -> tuple[int, Sides]:
-    """Places, and the sides of each."""
-    (place,) = frozenset("mlj") - DIMS[cut]
-    (full,) = set(DIMS) - {cut, light}
-    a, b = (sizes[d] for name in (full, light) for d in DIMS[name] - {place})
-    return sizes["h"] * sizes[place], (a, b)
+def _full(cut: str, light: str) -> str:
+    (name,) = set(DIMS) - {cut, light}
+    return name
+
+
+def _largest(cut: str, light: str, places: ProductPlaces) -> tuple[int, Sides]:
+    """Operations and sides of the place with the most operations."""
+    return max(places.at(cut, _full(cut, light)), key=lambda each: each[1])[1:]
 
 
 def _document(line: Line, weight: Fraction) -> dict[str, object]:

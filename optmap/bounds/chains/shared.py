@@ -147,7 +147,7 @@ def _sharing(workload: Workload, kept: str, statements: tuple[Statement, ...]) -
         return None
     cores = [next(access for access in each.accesses if held[access.name] == kept) for each in statements]
     involved = [*zip(statements, cores, strict=True), *((each, each.output) for each in writers)]
-    rules = [_rules(each, access) for each, access in involved]
+    rules = [rules_by_place(each, access) for each, access in involved]
     shapes = {tuple(axis.count(extents) for axis in access.axes) for _, access in involved}
     if rules[0] is None or len({*rules}) > 1 or len(shapes) > 1 or any(each.has_ranges for each in writers):
         return None
@@ -171,7 +171,7 @@ def _sharing(workload: Workload, kept: str, statements: tuple[Statement, ...]) -
     )
 
 
-def _rules(statement: Statement, access: TensorAccess) -> frozenset[Rule] | None:
+def rules_by_place(statement: Statement, access: TensorAccess) -> frozenset[Rule] | None:
     """The conditions of a statement by positions in an access of plain subscripts; None if they are of another form."""
     place: dict[str, int] = {}
     for number, axis in enumerate(access.axes):

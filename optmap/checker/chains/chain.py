@@ -20,6 +20,7 @@ class StatedChain:
     """A workload of one statement or more, as the file of a bound describes it."""
 
     def __init__(self, doc: Any) -> None:
+        self._doc = doc
         self.said: tuple[Said, ...] = tuple(read_chain_statement(text) for text in doc["statements"])
         self.names = [each.name for each in self.said]
         need(len(set(self.names)) == len(self.names), "a tensor is written by two statements")
@@ -114,6 +115,10 @@ class StatedChain:
             if self.keeps_places(number) and self.starts_empty(name) and inner and self.reads.count(source) == 1:
                 held[source] = held[name]
         return held
+
+    def without_conditions(self) -> StatedChain:
+        """The same statements at all of their points."""
+        return StatedChain({**self._doc, "statements": [each.text.partition(" if ")[0] for each in self.said]})
 
     def comes_from(self, tensor: str) -> str:
         """The statement that makes the elements that a tensor holds: before functions that are done in place."""

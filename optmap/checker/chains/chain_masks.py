@@ -89,3 +89,23 @@ def _values(wanted: frozenset[str], rules: frozenset[Inequality], sizes: tuple[t
             found += high - low + 1
             seen.add(tuple(at[d] for d in others if d in wanted))
     return len(seen) if hidden else found
+
+
+def met(one: str, other: str, rules: Iterable[Inequality], extents: dict[str, int]) -> dict[int, int]:
+    """How many values of one dim meet so many of another one, under rules on the two; none that meet nothing."""
+    found, some = Counter[int](), list(rules)
+    need(extents[one] <= MOST, "conditions tie too many values together")
+    for value in range(extents[one]):
+        low, high = 0, extents[other] - 1
+        for rule in some:
+            factors = dict(rule.factors)
+            slope, rest = factors.get(other, 0), rule.constant + factors.get(one, 0) * value
+            if slope > 0:
+                high = min(high, -rest // slope)
+            elif slope < 0:
+                low = max(low, -(rest // slope))
+            elif rest > 0:
+                high = -1
+        if low <= high:
+            found[high - low + 1] += 1
+    return dict(found)

@@ -27,6 +27,8 @@ class Pair:
     """Of h, m, l, and those of k and n, multiplied."""
     bits: dict[str, int]
     """Of an element of G, X and Y."""
+    sides: tuple[frozenset[str], frozenset[str]]
+    """Dims of m and of l, as the first statement makes them."""
 
 
 def join(chain: StatedChain, names: list[str]) -> Pair:
@@ -67,10 +69,16 @@ def join(chain: StatedChain, names: list[str]) -> Pair:
         "n": prod(extents[d] for d in right[0] - inner),
     }
     sides = {"G": (kept,), "X": (factors[0], partners[0]), "Y": (factors[1], partners[1])}
-    return _pair(chain, names, sides, sizes)
+    return _pair(chain, names, sides, sizes, (frozenset(inner & left[0] - left[1]), frozenset(inner & left[1] - left[0])))
 
 
-def _pair(chain: StatedChain, names: list[str], sides: dict[str, tuple[Access, ...]], sizes: dict[str, int]) -> Pair:
+def _pair(
+    chain: StatedChain,
+    names: list[str],
+    sides: dict[str, tuple[Access, ...]],
+    sizes: dict[str, int],
+    dims: tuple[frozenset[str], frozenset[str]],
+) -> Pair:
     bits = {name: min(chain.bits[access["tensor"]] for access in side) for name, side in sides.items()}
     appearing = chain.appearing(names)
     free = {
@@ -84,7 +92,7 @@ def _pair(chain: StatedChain, names: list[str], sides: dict[str, tuple[Access, .
         "bytes": {name: n / 8 for name, n in bits.items()},
         "semantics": "accumulate",
     }
-    return Pair(product, words, sum(free.values()), sizes, bits)
+    return Pair(product, words, sum(free.values()), sizes, bits, dims)
 
 
 def live(access: Access, extents: dict[str, int]) -> set[str]:

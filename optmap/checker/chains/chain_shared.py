@@ -10,9 +10,9 @@ from typing import Any
 from ..core.shapes import Shape, name, positive
 from ..core.tools import need
 from .chain import Access, StatedChain, dims_of
-from .chain_lines import price
 from .chain_masks import Inequality, rules_of, values
 from .chain_pairs import MISSING, live
+from .chain_touching import price
 
 SHARED: dict[str, Shape] = {"kept": name, "most": positive}
 
@@ -31,7 +31,7 @@ def shared_loads(doc: Any, chain: StatedChain, memory: int) -> int:
     need(len(set(held)) == len(held) == 2 * len(names), "the other tensors of products must be two different ones each")
     writers = [n for n, made in enumerate(chain.names) if chain.held[made] == kept]
     cores = [_core(chain, number, kept) for number in numbers]
-    ways = {_way(chain, *each) for each in [*cores, *((n, chain.accesses[n][0]) for n in writers)]}
+    ways = {way_of(chain, *each) for each in [*cores, *((n, chain.accesses[n][0]) for n in writers)]}
     need(len(ways) == 1, "the shared tensor is touched in two ways")
     proved = sum((_touched(chain, *each, most - 1) for each in cores), Fraction(0))
     elements = values(dims_of(cores[0][1]), rules_of(chain.said[numbers[0]]), chain.extents)
@@ -53,7 +53,7 @@ def _core(chain: StatedChain, number: int, kept: str) -> tuple[int, Access]:
     return number, found[0]
 
 
-def _way(chain: StatedChain, number: int, core: Access) -> tuple[tuple[int, ...], frozenset[Inequality]]:
+def way_of(chain: StatedChain, number: int, core: Access) -> tuple[tuple[int, ...], frozenset[Inequality]]:
     """Values per subscript of an access, and the conditions of its statement by position of its subscripts."""
     need(not chain.padded(number), "there is padding")
     dims = dims_of(core)
