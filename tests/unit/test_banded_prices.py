@@ -15,7 +15,6 @@ import optmap
 from optmap.api import question_of
 from optmap.base.errors import InfeasibleError
 from optmap.count.trees import count_boxes, walk_tree
-from optmap.count.trees.bands import IndexBand, band_of_statements
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains import masked
 from optmap.search.chains.banded import BandedWay, sizes_of
@@ -26,6 +25,7 @@ from optmap.search.chains.runs import Part, Run, best_run
 from optmap.search.chains.solve import family_of
 from optmap.search.chains.trees import run_tree
 from optmap.search.question import Question
+from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.parser import parse_workload
 
 CONDITIONS = ("l <= m", "l < m + 2", "m <= l", "l <= m and m <= l + 2", "m <= l + 3 and l <= m + 1", "l <= m + 40")
@@ -157,7 +157,9 @@ def test_nothing_is_worse_than_mappings_without_the_conditions() -> None:
             return Fraction(count.value_of(question.objective, question.workload, question.machine))
 
         try:
-            answer = optmap.solve(question.workload, memory=f"{question.machine.levels[0].most_words(question.workload.word_bits)}w")
+            answer = optmap.solve(
+                question.workload, memory=f"{question.machine.levels[0].most_words(question.workload.word_bits)}w"
+            )
             before = masked.best_masked(question, tried)
         except InfeasibleError:
             continue

@@ -18,8 +18,8 @@ import optmap
 from optmap.base.errors import InfeasibleError, InputError, TreeError
 from optmap.checker.trees.tree_counts import CountedTree
 from optmap.count.trees import count_boxes, walk_tree
-from optmap.count.trees.bands import IndexBand, band_of
 from optmap.mappings.tree import MappingTree
+from optmap.workloads.band import IndexBand, band_of
 from optmap.workloads.parser import parse_workload
 
 CONDITIONS = ("l <= m", "l < m", "l <= m + 1", "m + 2 >= l", "l >= m", "l == m", "l <= m and l + 2 > m", "l + 1 < m")

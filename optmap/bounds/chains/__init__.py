@@ -11,6 +11,7 @@ __getattr__, __dir__ = exports(
         "groups": "StatementGroup best_groups",
         "joined": "Joined join",
         "lines": "Line strongest",
+        "places": "ProductPlaces join_places",
         "floors": "floor_by statements_alone",
     },
 )

@@ -41,6 +41,10 @@ loads_words is that of its argument, or 0 if that is less:
   than once. = w*(ceil of the weighted sum of the right sides and of what is left of each
   tensor's loads times its elements, less the elements that joined subtracts). Of times*phi, 2*sqrt(g*o)*times is
   isqrt(floor(4*times^2*g*o)), and the other two are fractions.
+  If one of the two has conditions, so has the other one, and all that write the tensor that holds S: the same ones, by
+  position of the subscripts of S, on the one dim of m and the one of l that have more than one iteration. Places have
+  the rows and columns that meet then, and elements of S are the pairs of them (Lines, under conditions); no statement
+  that writes A, B or D has conditions.
 - finishing: two such statements, with `charge`: w. The elements are those of the product, all as heavy as the
   lightest (of w0 words), and M = floor(memory_words/w0). Check: w <= J, 2*w <= c, O = ceil(w^2/2) - 1, J*c >= M + 3*O.
   = w0*(values of h times the theorem's right side, rounded up, less

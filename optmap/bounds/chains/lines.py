@@ -130,7 +130,9 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], places: ProductPl
     once = np.array([float(places.elements[name]) for name in DIMS])
     for (cut, light, g), most in zip(kinds, lengths, strict=True):
         alike = places.at(cut, _full(cut, light))
-        least = sum((about_touched(n, done, most - 1, sides, float(g)) for n, done, sides in alike), np.zeros(most.size))
+        least = sum(
+            (about_touched(n, done, most - 1, sides, float(g)) for n, done, sides in alike), np.zeros(most.size)
+        )
         counted = {cut: room / most, light: np.full(most.size, float(g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
         columns.append(rows)

@@ -17,7 +17,7 @@ from optmap.bounds.chains.counts import is_whole
 from optmap.bounds.chains.joined import Joined, join, live_dims
 from optmap.bounds.chains.shared import rules_by_place
 from optmap.bounds.chains.touching import Sides
-from optmap.count.trees.bands import band_of
+from optmap.workloads.band import band_of
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -39,6 +39,15 @@ class ProductPlaces:
     """Values of j."""
     rows: Met
     columns: Met
+
+    @classmethod
+    def whole(cls, sizes: Mapping[str, int]) -> ProductPlaces:
+        """Every row meets every column.
+
+        Args:
+            sizes: extents of h, m, l and j.
+        """
+        return cls(sizes["h"], sizes["j"], ((sizes["l"], sizes["m"]),), ((sizes["m"], sizes["l"]),))
 
     @property
     def elements(self) -> dict[str, int]:
@@ -83,7 +92,7 @@ def join_places(workload: Workload, first: Statement, second: Statement) -> tupl
     """Two products of a chain as one, under the same conditions or none; None if they are none."""
     if not (first.domain or second.domain):
         found = join(workload, first, second)
-        return None if found is None else (found, _whole(found.product.extents))
+        return None if found is None else (found, ProductPlaces.whole(found.product.extents))
     plain = replace(workload, statements=tuple(replace(each, domain=()) for each in workload.statements))
     pair = join(plain, plain.statement(first.name), plain.statement(second.name))
     if pair is None:
@@ -95,11 +104,6 @@ def join_places(workload: Workload, first: Statement, second: Statement) -> tupl
     places = ProductPlaces(sizes["h"], sizes["j"], *met)
     made = places.elements["G"] - first.output.footprint(workload.extents) if first.name in pair.less else 0
     return replace(pair, free_elements=pair.free_elements + made), places
-
-
-def _whole(sizes: Mapping[str, int]) -> ProductPlaces:
-    """Every row meets every column."""
-    return ProductPlaces(sizes["h"], sizes["j"], ((sizes["l"], sizes["m"]),), ((sizes["m"], sizes["l"]),))
 
 
 def _met(workload: Workload, first: Statement, second: Statement) -> tuple[Met, Met] | None:

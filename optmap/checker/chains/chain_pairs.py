@@ -69,7 +69,9 @@ def join(chain: StatedChain, names: list[str]) -> Pair:
         "n": prod(extents[d] for d in right[0] - inner),
     }
     sides = {"G": (kept,), "X": (factors[0], partners[0]), "Y": (factors[1], partners[1])}
-    return _pair(chain, names, sides, sizes, (frozenset(inner & left[0] - left[1]), frozenset(inner & left[1] - left[0])))
+    return _pair(
+        chain, names, sides, sizes, (frozenset(inner & left[0] - left[1]), frozenset(inner & left[1] - left[0]))
+    )
 
 
 def _pair(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from optmap.count.trees.bands import IndexBand, Interval
 from optmap.mappings.nodes import Loop
+from optmap.workloads.band import IndexBand, Interval
 
 MOST_TRIPS = 2**18
 """Of these no more are gone down."""

@@ -11,117 +11,15 @@ band, in a row and of one size, are alike and counted once; trips that the edge 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeVar, cast
-
-import numpy as np
-from numpy.typing import NDArray
 
 from optmap.mappings.nodes import Loop
-from optmap.workloads.domain import Comparator, Condition
-from optmap.workloads.statement import Statement
+from optmap.workloads.band import IndexBand, Interval
 
-Interval = tuple[int, int]
-"""First index and the one beyond the last."""
 Ranges = tuple[tuple[str, Interval], ...]
 """What is left of every dim."""
-V = TypeVar("V", int, NDArray[np.int64])
-"""A number or an array of numbers."""
-FAR = 2**31
-"""A difference that no two iterations have."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexBand:
-    """Points of two dims with `low <= second - first <= high`."""
-
-    first: str
-    second: str
-    low: int
-    high: int
-
-    def points(self, a: tuple[V, V], b: tuple[V, V]) -> V:
-        """How many points of a box are in the band.
-
-        Args:
-            a: first and beyond of the first dim.
-            b: of the second one.
-        """
-        sizes = _most(0, a[1] - a[0]), _most(0, b[1] - b[0])
-
-        def up_to(difference: int) -> V:
-            most = difference - b[0] + a[1]  # of u + v + 1, with u, v counted from the last and from the first
-            corners = most, most - sizes[0], most - sizes[1], most - sizes[0] - sizes[1]
-            one, two, three, four = (_most(0, each) * (_most(0, each) + 1) // 2 for each in corners)
-            found: V = one - two - three + four
-            return found
-
-        return up_to(self.high) - up_to(self.low - 1)
-
-    def left(self, dim: str, a: tuple[V, V], b: tuple[V, V]) -> tuple[V, V]:
-        """Of one of the dims the values with which a point of a box is in the band, where the box has any."""
-        if dim == self.first:
-            low, high = _most(a[0], b[0] - self.high), -_most(-a[1], self.low - b[1])
-        else:
-            low, high = _most(b[0], a[0] + self.low), -_most(-b[1], -a[1] - self.high)
-        return low, high
-
-    def held(self, dims: Sequence[str], left: Mapping[str, Interval], cell: Mapping[str, Interval]) -> int:
-        """Values of some of the two dims of which something of a cell is touched, where so much is left of both."""
-        a, b = left[self.first], left[self.second]
-        if len(dims) == 2:
-            sides = {d: (max(left[d][0], cell[d][0]), min(left[d][1], cell[d][1])) for d in dims}
-            return self.points(sides[self.first], sides[self.second])
-        if not dims:
-            return 1
-        (low, high), (first, beyond) = self.left(dims[0], a, b), cell[dims[0]]
-        return max(0, min(high, beyond) - max(low, first))
-
-    def always(self, dim: str, other: Interval) -> Interval:
-        """Values of one dim that are in the band with all values of the other one."""
-        first, beyond = other
-        if dim == self.first:
-            return beyond - 1 - self.high, first - self.low + 1
-        return beyond - 1 + self.low, first + self.high + 1
-
-
-def _most(one: V | int, other: V | int) -> V:
-    """The larger one, of arrays one by one."""
-    most: Any = max if isinstance(one, int) and isinstance(other, int) else np.maximum
-    return cast(V, most(one, other))
-
-
-def band_of(conditions: Iterable[Condition]) -> IndexBand | None:
-    """The band of the points that meet all conditions; None if they are of another form."""
-    found: IndexBand | None = None
-    for each in conditions:
-        terms: dict[str, int] = {}
-        for sign, side in ((1, each.left), (-1, each.right)):
-            for dim, factor in side.terms:
-                terms[dim] = terms.get(dim, 0) + sign * factor
-        terms = {dim: factor for dim, factor in sorted(terms.items()) if factor}
-        if sorted(terms.values()) != [-1, 1]:
-            return None
-        (first, factor), (second, _) = terms.items()
-        offset = each.left.offset - each.right.offset  # -factor * (second - first) + offset REL 0
-        at_most = each.relation in (Comparator.AT_MOST, Comparator.LESS)
-        strict = each.relation in (Comparator.LESS, Comparator.MORE)
-        edge = factor * offset
-        if each.relation is Comparator.EQUAL:
-            low, high = edge, edge
-        elif at_most == (factor < 0):  # second - first <= edge
-            low, high = -FAR, edge - strict
-        else:
-            low, high = edge + strict, FAR
-        if found is None:
-            found = IndexBand(first, second, low, high)
-        elif (first, second) == (found.first, found.second):
-            found = IndexBand(first, second, max(low, found.low), min(high, found.high))
-        else:
-            return None
-    return found if found is None or found.low <= found.high else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,19 +168,3 @@ def _shifted(ranges: Ranges, by: Mapping[str, int]) -> Ranges:
 
 def _with(ranges: Ranges, dim: str, interval: Interval) -> Ranges:
     return tuple((d, interval if d == dim else each) for d, each in ranges)
-
-
-def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, int]) -> IndexBand | None:
-    """The band of all statements with conditions.
-
-    Returns:
-        None if two differ, one is of another form or met by no point, or another statement has one of the two dims.
-    """
-    every = tuple(statements)
-    bands = {band_of(each.domain) for each in every if each.domain}
-    if len(bands) != 1:
-        return None
-    (band,) = bands
-    if band is None or any(not each.domain and {band.first, band.second} & {*each.dims} for each in every):
-        return None
-    return band if band.points((0, extents[band.first]), (0, extents[band.second])) else None

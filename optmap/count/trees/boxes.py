@@ -35,7 +35,7 @@ from itertools import groupby, pairwise, product
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
 from optmap.count.trees.band_rooms import BandHolding, BandRooms
-from optmap.count.trees.bands import BandRuns, IndexBand, band_of_statements
+from optmap.count.trees.bands import BandRuns
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
@@ -44,6 +44,7 @@ from optmap.count.trees.steps import Place, common, starts
 from optmap.count.trees.views import TensorView, UnboxedError, views_of
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
+from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 

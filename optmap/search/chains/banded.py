@@ -16,11 +16,11 @@ from itertools import product
 
 import numpy as np
 
-from optmap.count.trees.bands import IndexBand
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
 from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.pair import PairOperand, ProductPair
+from optmap.workloads.band import IndexBand
 
 PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
 """Blocks of an outer tile that are tried first."""
@@ -92,7 +92,9 @@ def sizes_of(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> MemberSi
             these = mine[block[mine] == some]
             blocked[these] = meeting.turned.visits(size, some).sum()
             places[1][these] = _row(gains, meeting, size, some)
-    return MemberSizes(tile, inner, block, staying, blocked, rows, held, *places, np.array(list(gains.values()), np.int64))
+    return MemberSizes(
+        tile, inner, block, staying, blocked, rows, held, *places, np.array(list(gains.values()), np.int64)
+    )
 
 
 def _row(gains: dict[tuple[int, int], Ints], meeting: Meeting, tile: int, block: int) -> int:

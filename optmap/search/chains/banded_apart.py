@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.count.trees.bands import IndexBand
 from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.streaming import Alone, Apart
+from optmap.workloads.band import IndexBand
 
 BAND = 2
 """Groups of dims that the band is about: the first ones, rows and columns."""

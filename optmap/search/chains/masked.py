@@ -16,7 +16,6 @@ from fractions import Fraction
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes
-from optmap.count.trees.bands import band_of_statements
 from optmap.mappings.nodes import Loop, Node, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains.pair import pair_of, steps_of
@@ -24,6 +23,7 @@ from optmap.search.chains.runs import best_run
 from optmap.search.chains.trees import run_tree
 from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
+from optmap.workloads.band import band_of_statements
 from optmap.workloads.workload import Workload
 
 SHARES = tuple(Fraction(share, 8) for share in (8, 7, 6, 5, 4, 3, 9, 10, 12, 14, 16))

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.count.trees.bands import IndexBand
+from optmap.workloads.band import IndexBand
 
 Ints = NDArray[np.int64]
 FEW, MANY = 10, 24

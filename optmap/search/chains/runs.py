@@ -15,12 +15,12 @@ from itertools import combinations, pairwise, product
 from math import prod
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.count.trees.bands import IndexBand
 from optmap.search.chains.banded import best_fused_banded
 from optmap.search.chains.banded_apart import best_apart_banded
 from optmap.search.chains.family import Fused, best_fused, smallest_tiles
 from optmap.search.chains.pair import ProductPair, ProductStep, pair_of
 from optmap.search.chains.streaming import Apart, best_apart, products_of
+from optmap.workloads.band import IndexBand
 from optmap.workloads.workload import TensorAccess, Workload
 
 FAMILY = (
