@@ -53,7 +53,8 @@ class MemberSizes:
 
     def of(self, some: Ints) -> MemberSizes:
         """Some of them."""
-        return MemberSizes(*(getattr(self, name)[some] for name in self.__slots__[:-1]), self.gains)
+        arrays: dict[str, Ints] = {name: getattr(self, name)[some] for name in self.__slots__ if name != "gains"}
+        return replace(self, **arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,8 @@ def sizes_of(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> MemberSi
             these = mine[block[mine] == some]
             blocked[these] = meeting.turned.visits(size, some).sum()
             places[1][these] = _row(gains, meeting, size, some)
-    return MemberSizes(
-        tile, inner, block, staying, blocked, rows, held, *places, np.array(list(gains.values()), np.int64)
-    )
+    every = np.array(list(gains.values()), np.int64)
+    return MemberSizes(tile, inner, block, staying, blocked, rows, held, places[0], places[1], every)
 
 
 def _row(gains: dict[tuple[int, int], Ints], meeting: Meeting, tile: int, block: int) -> int:
@@ -131,7 +131,9 @@ def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused 
         for rows_stay in ((True, False) if pair.rows is not None and pair.rows.side == outer else (False,))
     ]
     best = _best([(way, way.fitting(_first_sizes(way.meeting), memory)) for way in ways], None)
-    for _ in range(ROUNDS if best is not None else 0):
+    for _ in range(ROUNDS):
+        if best is None:
+            break
         way = BandedWay(pair, band, best.outer, best.stays, rows_stay=best.rows_stay)
         found = _best([(way, way.fitting(way.near(best), memory))], best)
         if found is best:

@@ -76,7 +76,9 @@ class _Kept:
         """The member that moves the fewest words; None if none fits."""
         first, second, _ = self.alone.roles(self.kept)[3]
         best = self._best(self._tiles(first), self._tiles(second), memory, once)
-        for _ in range(ROUNDS if best is not None else 0):
+        for _ in range(ROUNDS):
+            if best is None:
+                break
             near = [self._near(group, tile) for group, tile in zip((first, second), best.tiles, strict=True)]
             found = self._best(near[0], near[1], memory, once)
             if found is None or found.words >= best.words:
