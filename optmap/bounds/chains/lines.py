@@ -110,7 +110,7 @@ def strongest(places: ProductPlaces, room: int) -> tuple[Weighted, Fraction]:
     """
     once, coarse = places.elements, places.coarse
     kinds = [(cut, light, g) for cut, light in permutations(DIMS, 2) for g in WEIGHTS]
-    tried = _best_of(kinds, [_lengths(*_largest(c, p, places), g, room) for c, p, g in kinds], coarse, room)
+    tried = _best_of(kinds, [_lengths(*_largest(c, p, coarse), g, room) for c, p, g in kinds], coarse, room)
     near = [(line.cut, line.light, line.g) for line, _ in tried]
     chosen = _best_of(
         near, [_around(line, _largest(line.cut, line.light, places)[0], room) for line, _ in tried], coarse, room

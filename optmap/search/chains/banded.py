@@ -24,8 +24,10 @@ from optmap.workloads.band import IndexBand
 
 PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
 """Blocks of an outer tile that are tried first."""
-LOOKED = 64
+LOOKED = 32
 """Members with the most promise of which pinned parts are looked for."""
+FAR = 2**62
+"""More words than any member moves."""
 SHARES = 4
 """Of what is free, as it is shared out to pinned parts of two operands at first."""
 
@@ -130,12 +132,17 @@ def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused 
         for outer, stays in product((0, 1), STAYS)
         for rows_stay in ((True, False) if pair.rows is not None and pair.rows.side == outer else (False,))
     ]
-    best = _best([(way, way.fitting(_first_sizes(way.meeting), memory)) for way in ways], None)
+    tried, most = [], FAR
+    for way in ways:
+        fitting = way.fitting(_first_sizes(way.meeting), memory, most)
+        tried.append((way, fitting))
+        most = most if fitting is None else min(most, int(fitting.words.min()))
+    best = _best(tried, None)
     for _ in range(ROUNDS):
         if best is None:
             break
         way = BandedWay(pair, band, best.outer, best.stays, rows_stay=best.rows_stay)
-        found = _best([(way, way.fitting(way.near(best), memory))], best)
+        found = _best([(way, way.fitting(way.near(best), memory, best.words // pair.times))], best)
         if found is best:
             break
         best = found
@@ -258,12 +265,14 @@ class BandedWay:
             for ours, theirs, size, *_ in self._phases
         )
 
-    def fitting(self, sizes: MemberSizes, memory: int) -> FittingMembers | None:
+    def fitting(self, sizes: MemberSizes, memory: int, most: int) -> FittingMembers | None:
         """Members that fit, those that are likely to move the fewest words; None if none fits.
 
         Args:
             sizes: of members.
             memory: words that fit.
+            most: words that a member moves which is known, in one iteration of what goes through everything: those that
+                move more even if nothing of the inner side comes again are left out.
         """
         left = memory - self.room(sizes)
         (fits,) = np.nonzero(left >= 0)
@@ -274,9 +283,24 @@ class BandedWay:
             fits = fits[same]
         sizes, left = sizes.of(fits), left[fits]
         words = self.words(sizes)
+        (fewer,) = np.nonzero(words - self._again(sizes) <= most)
+        if not fewer.size:
+            return None
+        sizes, left, words = sizes.of(fewer), left[fewer], words[fewer]
         likely = words - self._saved(sizes, left)
         order = np.argpartition(likely, min(LOOKED, likely.size - 1))[:LOOKED]
         return FittingMembers(sizes.of(order), left[order], words[order], likely[order])
+
+    def _again(self, sizes: MemberSizes) -> Ints:
+        """Words of the inner side that come again without pinned parts."""
+        found, touched = np.zeros_like(sizes.tile), self.meeting.turned.touched
+        for _, theirs, size, _, theirs_stay in self._phases:
+            visits = sizes.staying if theirs_stay else sizes.blocked
+            found += (visits - touched) * theirs.moves * theirs.words * size
+        statistic, inside = self._statistic
+        if statistic is not None and inside:
+            found += (sizes.staying - touched) * statistic.moves * statistic.words
+        return found
 
     def _saved(self, sizes: MemberSizes, left: Ints) -> Ints:
         """About what pinned parts save: what is free is shared out to the two operands in some even parts."""

@@ -20,6 +20,8 @@ BAND = 2
 """Groups of dims that the band is about: the first ones, rows and columns."""
 LOOKED = 12
 """Members with the fewest words of which pinned parts are looked for."""
+REFINED = 6
+"""Tensors that stay of which sizes near the best ones are tried."""
 FAR = 2**62
 """More words than any member moves."""
 
@@ -33,8 +35,12 @@ def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: Collecti
         memory: words that fit.
         once: tensors every element of which comes once, as something is done to it in place.
     """
-    found = [_Kept(alone, band, kept).best(memory, once) for kept in range(2 * len(alone.tensors))]
-    return min((each for each in found if each is not None), key=lambda each: each.words, default=None)
+    ways = [_Kept(alone, band, kept) for kept in range(2 * len(alone.tensors))]
+    found = [(first, way) for way in ways if (first := way.first(memory, once)) is not None]
+    found.sort(key=lambda each: each[0].words)
+    return min(
+        (way.near(first, memory, once) for first, way in found[:REFINED]), key=lambda each: each.words, default=None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +76,20 @@ class _Kept:
 
     def _total(self, groups: Collection[int], tiled: int, tiles: Ints) -> Ints:
         """All visits of a tensor, for every size of tiles."""
-        return np.array([self._visits(groups, tiled, each).sum() for each in tiles.tolist()], np.int64)
+        if tiled < BAND:
+            (free,) = (self.alone.extents[each] for each in groups if each >= BAND)
+            return np.array([self._meeting(1 - tiled).all_visits(each) for each in tiles.tolist()], np.int64) * free
+        return self._meeting(0).points * -(-self.alone.extents[tiled] // tiles)
 
-    def best(self, memory: int, once: Collection[str]) -> Apart | None:
-        """The member that moves the fewest words; None if none fits."""
+    def first(self, memory: int, once: Collection[str]) -> Apart | None:
+        """The best one of the sizes that are tried first; None if none fits."""
         first, second, _ = self.alone.roles(self.kept)[3]
-        best = self._best(self._tiles(first), self._tiles(second), memory, once)
+        return self._best(self._tiles(first), self._tiles(second), memory, once)
+
+    def near(self, best: Apart, memory: int, once: Collection[str]) -> Apart:
+        """The best one of sizes near those of one, and near those of what is better then."""
+        first, second, _ = self.alone.roles(self.kept)[3]
         for _ in range(ROUNDS):
-            if best is None:
-                break
             near = [self._near(group, tile) for group, tile in zip((first, second), best.tiles, strict=True)]
             found = self._best(near[0], near[1], memory, once)
             if found is None or found.words >= best.words:
@@ -156,7 +167,7 @@ class _Kept:
         visits = words + meeting.touched
         for g, tile in ((first, one), (second, other)):
             if g < BAND and group not in (g, first):
-                many = np.array([meeting.visits(each).sum() for each in tile.ravel().tolist()], np.int64)
+                many = np.array([meeting.all_visits(each) for each in tile.ravel().tolist()], np.int64)
                 visits = visits // meeting.touched * many.reshape(tile.shape)
             elif group not in (g, first):
                 visits = visits * -(-self.alone.extents[g] // tile)

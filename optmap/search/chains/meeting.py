@@ -78,6 +78,11 @@ class Meeting:
         first, last = (_place(each, tile, tile if block is None else block) for each in (low, high - 1))
         return np.where(high > low, last - first + 1, 0)
 
+    @lru_cache(maxsize=4096)  # noqa: B019
+    def all_visits(self, tile: int) -> int:
+        """How many tiles of the other dim all indices meet together."""
+        return int(self.visits(tile).sum())
+
     @lru_cache(maxsize=256)  # noqa: B019
     def strips(self, tile: int) -> tuple[Ints, Ints]:
         """First and beyond of what each tile of the own dim meets, of those that meet something."""
