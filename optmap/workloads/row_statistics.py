@@ -5,8 +5,8 @@ statement update them, and whoever reads the rows needs them, as elements mean s
 
 A reader that sums along the rows may come before they are complete (`online`): what it has summed is rescaled when the
 statistic changes, as long as a row function only multiplies or divides all elements of a row by something, whatever is
-done in place after it lets such a factor through, and the reader adds up products of one row. Where that is not so, or for
-`whole`, a row has to be complete before anything of it is read.
+done in place after it lets such a factor through, and the reader adds up products of one row. Where that is not so, or
+for `whole`, a row has to be complete before anything of it is read.
 """
 
 from __future__ import annotations
