@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shell import run
 
+from optmap.report import grid
 from optmap.report.page import WIDTH, paragraphs
-from optmap.report.tables import grid, pairs
+from optmap.report.tables import pairs
 
 
 @pytest.fixture(autouse=True)
