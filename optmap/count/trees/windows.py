@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,15 +44,15 @@ def entered(access: TensorAccess, loops: Sequence[Loop], outside: int, extents: 
         extents: iterations per dim.
     """
     own = [[place for place, axis in enumerate(access.axes) if loop.dim in axis.dims] for loop in loops]
-    places = [place for each in own for place in each]
-    if len(set(places)) == len(places) == len(loops):
+    places = [each[0] for each in own if len(each) == 1]
+    if len(set(places)) == len(loops):
         return _in_turn(access, dict(zip(places, loops, strict=True)), outside, extents)
     many = iterations(loops, extents)
     if many > MOST:
         return None
     kind = _kind(access, many, extents)
-    start = {d: np.zeros(1, kind) for d in extents}
-    size = {d: np.full(1, n, kind) for d, n in extents.items()}
+    start: dict[str, Ints] = {d: np.zeros(1, kind) for d in extents}
+    size: dict[str, Ints] = {d: np.full(1, n, kind) for d, n in extents.items()}
     begins = np.ones(1, bool)
     for number, loop in enumerate(loops):
         trips = (-(-size[loop.dim] // loop.tile)).astype(np.int64)
@@ -71,7 +72,7 @@ def entered(access: TensorAccess, loops: Sequence[Loop], outside: int, extents: 
     return int(content.sum() - shared.sum())
 
 
-def _kind(access: TensorAccess, times: int, extents: Mapping[str, int]) -> type:
+def _kind(access: TensorAccess, times: int, extents: Mapping[str, int]) -> Any:
     """Of numbers in arrays: Python's, where so many contents may be beyond 64 bits."""
     most = times * prod(axis.span(extents) for axis in access.axes)
     return np.int64 if max(most, *extents.values()) < 2**62 else object
@@ -91,7 +92,8 @@ def _values(axis: Subscript, start: Mapping[str, Ints], size: Mapping[str, Ints]
 def _common(values: tuple[Ints, Ints], some: slice, others: slice) -> Ints:
     """How many values iterations have in common with others."""
     first, beyond = values
-    return np.maximum(0, np.minimum(beyond[some], beyond[others]) - np.maximum(first[some], first[others]))
+    found: Ints = np.maximum(0, np.minimum(beyond[some], beyond[others]) - np.maximum(first[some], first[others]))
+    return found
 
 
 def _in_turn(access: TensorAccess, loops: Mapping[int, Loop], outside: int, extents: Mapping[str, int]) -> int | None:
@@ -113,8 +115,8 @@ def _in_turn(access: TensorAccess, loops: Mapping[int, Loop], outside: int, exte
         if trips > MOST:
             return None
         kind = _kind(access, trips, extents)
-        start = {d: np.zeros(trips, kind) for d in axis.dims}
-        size = {d: np.full(trips, extents[d], kind) for d in axis.dims}
+        start: dict[str, Ints] = {d: np.zeros(trips, kind) for d in axis.dims}
+        size: dict[str, Ints] = {d: np.full(trips, extents[d], kind) for d in axis.dims}
         if loop is not None:
             start[loop.dim] = np.arange(trips).astype(kind) * loop.tile
             size[loop.dim] = np.minimum(loop.tile, extents[loop.dim] - start[loop.dim])
