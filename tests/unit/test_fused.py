@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cases import some
+from walked_answers import hold
 
 import optmap
 from optmap.base.errors import InfeasibleError, InputError, LimitError
@@ -111,13 +112,7 @@ def test_random_chains_move_and_hold_what_a_walk_finds_and_are_proved_again(bloc
             answer = optmap.solve(workload, memory=f"{rng.randint(6, 90)}w", objective=rng.choice(("traffic", "loads")))
         except InfeasibleError:
             continue
-        walk = walk_tree(answer.mapping)
-        assert answer.count.moved == walk.moved
-        assert answer.count.rooms[0].occupancy_words == walk.rooms[0].occupancy_words
-        assert answer.bound.value <= answer.cost
-        answer.save(tmp_path / f"{seed}.json")
-        optmap.check(tmp_path / f"{seed}.json")
-        assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
+        hold(answer, tmp_path)
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -134,13 +129,7 @@ def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block
             answer = optmap.solve(workload, memory=f"{rng.randint(12, 90)}w")
         except InfeasibleError:
             continue
-        walk = walk_tree(answer.mapping)
-        assert answer.count.moved == walk.moved
-        assert answer.count.rooms[0].occupancy_words == walk.rooms[0].occupancy_words
-        assert answer.bound.value <= answer.cost
-        answer.save(tmp_path / f"{seed}.json")
-        optmap.check(tmp_path / f"{seed}.json")
-        assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
+        hold(answer, tmp_path)
 
 
 def tree_of(workload, run, memory):

@@ -9,6 +9,7 @@ import random_trees
 from checked_trees import judged, stated, tried
 from mapping_trees import moved, occupied, tree_of
 from random_trees import kept_for_some, random_tree, there_for_some
+from walked_answers import hold
 
 import optmap
 from optmap.base.errors import InfeasibleError, InputError, TreeError
@@ -287,14 +288,25 @@ def test_the_least_memory_is_a_word_of_every_tensor_of_a_statement_and_a_row():
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (PAIR.replace(", l)", ", l, whole)"), "softmax of P is of whole rows"),
+        (PAIR.replace(", l)", ", m)"), "C is no sum of products along the rows of P"),
+        (PAIR.replace("softmax", "layernorm"), "layernorm takes a mean from every element"),
+        (f"{PAIR}; E[m,p] = C[m,n]*F[n,p]", "of three products or more mappings that keep the statistic"),
+        (f"{PAIR}; Y[m,n] = relu(C[m,n])", "ends with Y, done in place"),
+    ],
+)
+def test_what_no_family_takes_is_done_in_parts_and_says_why(text, reason, tmp_path):
+    extents = {d: 4 for d in "mlknp" if f"{d}]" in text or f"{d}," in text}
+    answer = optmap.solve(text, extents=extents, memory="50w", semantics="assign")
+    hold(answer, tmp_path)
+    assert any(note.startswith("in parts: ") and reason in note for note in answer.notes)
+
+
+@pytest.mark.parametrize(
     ("text", "options", "reason"),
     [
-        (PAIR.replace(", l)", ", l, whole)"), {}, "softmax of P is of whole rows"),
-        (PAIR.replace(", l)", ", m)"), {}, "C is no sum of products along the rows of P"),
-        (PAIR.replace("softmax", "layernorm"), {}, "layernorm takes a mean from every element"),
-        (f"{PAIR}; E[m,p] = C[m,n]*F[n,p]", {}, "of three products or more mappings that keep the statistic"),
-        (PAIR, {"machine": "balanced", "memory": None}, "P of .* is neither a product nor"),
-        (f"{PAIR}; Y[m,n] = relu(C[m,n])", {}, "ends with Y, done in place"),
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)", {}, "is one product"),
     ],
 )

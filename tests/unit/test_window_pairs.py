@@ -7,6 +7,7 @@ import pytest
 import random_trees
 from mapping_trees import moved, tree_of
 from random_trees import random_tree
+from walked_answers import hold
 
 import optmap
 from optmap.base.errors import InfeasibleError, InputError
@@ -43,13 +44,7 @@ def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block
             answer = optmap.solve(workload, memory=f"{rng.randint(6, 120)}w", **asked)
         except InfeasibleError:
             continue
-        walk = walk_tree(answer.mapping)
-        assert answer.count.moved == walk.moved
-        assert answer.count.rooms[0].occupancy_words == walk.rooms[0].occupancy_words
-        assert answer.bound.value <= answer.cost
-        answer.save(tmp_path / f"{seed}.json")
-        optmap.check(tmp_path / f"{seed}.json")
-        assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
+        hold(answer, tmp_path)
 
 
 def test_inputs_with_windows_are_counted_as_they_are_walked(monkeypatch):
