@@ -79,3 +79,14 @@ def test_the_reason_why_there_is_no_family_is_said_where_a_statement_has_no_mapp
     text = f"{PAIR}; R[m,n] = C[m,n]+X[m,n]; P[m,n] = softmax(R[m,n], n)"
     with pytest.raises(InputError, match=r"R is no product"):
         optmap.solve(text, extents={"m": 4, "l": 4, "k": 4, "n": 4}, memory="64w")
+
+
+def test_a_function_of_several_tensors_needs_a_word_of_each():
+    for chain, words in (
+        ("S[m] = A[m,k]*B[k]; Y[m] = S[m] + X[m] + Z[m]", 4),
+        ("S[m] = A[m,k]*B[k]; Y[m] = S[m] + X[m] + Z[m] + W[m]", 5),
+    ):
+        workload = parse_workload(chain, {"m": 3, "k": 4})
+        with pytest.raises(InfeasibleError):
+            optmap.solve(workload, memory=f"{words - 1}w")
+        assert optmap.solve(workload, memory=f"{words}w").count.levels[0].occupancy_words == words

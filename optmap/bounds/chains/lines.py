@@ -18,7 +18,6 @@ from itertools import combinations, permutations
 from math import ceil, prod
 
 import numpy as np
-import numpy.typing as npt
 
 from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.joined import join
@@ -149,18 +148,20 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], sizes: Mapping[st
 
 def _lengths(sides: Sides, g: Fraction, room: int) -> Floats:
     """W with which whole numbers of segments leave a last one of few operations; and the least and the largest W."""
-    a, b = sides
-    numbers = _numbers(max(1, a * b // (room - 1)))
+    numbers = _numbers(max(1, sides[0] * sides[1] // (room - 1)))
+    a, b = (float(side) for side in sides)
     bend = min(a * a / float(g), float(g) * b * b, a * b)
     rests = bend * np.arange(SHARES + 1) / SHARES
     most = np.floor((a * b - rests[:, None]) / numbers[None, :]).ravel() + 1
-    return np.unique(np.concatenate([most[most >= room], [room, room + 1, max(room, a * b + 1)]]))
+    return np.unique(np.concatenate([most[most >= room], [float(room), float(room + 1), max(float(room), a * b + 1)]]))
 
 
 @lru_cache(maxsize=8)
-def _numbers(top: int) -> npt.NDArray[np.int64]:
+def _numbers(top: int) -> Floats:
     """Numbers of full segments that are tried, up to the largest one."""
-    found = np.unique([*range(1, min(FEW, top) + 1), *np.geomspace(1, top, MANY).astype(int), top])
+    found = np.unique(
+        [*map(float, range(1, min(FEW, top) + 1)), *np.floor(np.geomspace(1, float(top), MANY)), float(top)]
+    )
     found.setflags(write=False)
     return found
 
@@ -172,7 +173,10 @@ def _around(line: Line, sides: Sides, room: int) -> Floats:
     ends = [a * b // n + 1 for n in (full - 1, full, full + 1, full + 2) if n]
     low, high = max(room, min(ends)), max(room, *ends)
     return np.unique(
-        np.array([room, line.most, *np.floor(np.linspace(low, high, NEAR)), *(max(room, n) for n in ends)], float)
+        np.array(
+            [room, line.most, *np.floor(np.linspace(float(low), float(high), NEAR)), *(max(room, n) for n in ends)],
+            float,
+        )
     )
 
 
