@@ -154,10 +154,9 @@ def path_by_itself(
     """
     workload = question.workload
     if not statement.multiplies:
-        held = {workload.stored_as[access.name]: workload.weight(access) for access in statement.accesses}
-        if any(
-            sum(held.values()) > level.most_words(workload.word_bits) // level.buffering for level in machine.levels
-        ):
+        kept = kept_tensors(workload)
+        words = sum(kept.weights[name] for name in {kept.stored_as[a.name] for a in kept.touched[statement.name]})
+        if any(words > level.words(workload.word_bits) for level in machine.levels):
             return None
         return _element_by_element(workload, statement, [level.name for level in machine.levels], left)
     statistics = rows_of(workload, statement.name)
