@@ -253,6 +253,7 @@ def test_computations_of_sunstone_table_ii(name, expression, extents):
 def test_machines():
     assert list_machines() == (
         "balanced",
+        "diannao",
         "eyeriss",
         "eyeriss_like",
         "gemmini",

@@ -34,9 +34,7 @@ def buffers(words: Sequence[int], prices: Sequence[int], ways: int) -> Machine:
         Level(name=f"L{number}", capacity=Capacity(amount=amount, unit="words"), store=store, inclusive=False)
         for number, (amount, store) in enumerate(zip(words, stores, strict=False), 1)
     )
-    return Machine(
-        name="buffers", levels=levels, outermost=stores[-1], arithmetic=Arithmetic(energy_pj=Fraction(1))
-    )
+    return Machine(name="buffers", levels=levels, outermost=stores[-1], arithmetic=Arithmetic(energy_pj=Fraction(1)))
 
 
 def outer_words(fabric: Fabric, tile: Sizes, ways: Sizes, orders: Iterable[str]) -> list[Sizes]:
@@ -53,9 +51,7 @@ def outer_words(fabric: Fabric, tile: Sizes, ways: Sizes, orders: Iterable[str])
     x, y, temporal, order = np.ones(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64), np.ones(shape)
     x[:, 1] = [ways[dim] for dim in dims]
     temporal[:, 0] = [tile[dim] for dim in dims]
-    temporal[:, 1] = [
-        extent // (tile[dim] * ways[dim]) for dim, extent in zip(dims, fabric.extents, strict=True)
-    ]
+    temporal[:, 1] = [extent // (tile[dim] * ways[dim]) for dim, extent in zip(dims, fabric.extents, strict=True)]
     order[:, 0] = range(len(dims))
     order[:, 1] = [[dims.index(dim) for dim in own] for own in chosen]
     kept = np.ones((len(chosen), 2, len(fabric.operands)), bool)

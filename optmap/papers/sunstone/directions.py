@@ -87,7 +87,8 @@ def _directions(point: str, layers: tuple[str, ...], best: Answers) -> Rows:
         round(ratio, 4),
         within=0.022,
         because=Reason(
-            text=f"bottom-up is at {above:.4f} times the proved optimum, which leaves no 4 %", tested=proved and above < 1.04
+            text=f"bottom-up is at {above:.4f} times the proved optimum, which leaves no 4 %",
+            tested=proved and above < 1.04,
         ),
     )
     more = _judged(down) / _judged(up)

@@ -37,7 +37,9 @@ def share() -> Rows:
     found = {f"R{number}": _left(machine, f"resnet18/R{number}") for number in range(1, 13)}
     pruned = {name: 1 - kept / grown for name, (_, grown, kept) in found.items()}
     best = max(pruned, key=lambda name: pruned[name])
-    yield held(f"of the tiles along indexing dims, those pruned, at most ({best})", 0.8, round(pruned[best], 4), within=0.04)
+    yield held(
+        f"of the tiles along indexing dims, those pruned, at most ({best})", 0.8, round(pruned[best], 4), within=0.04
+    )
     every = {name: 1 - kept / fit for name, (fit, _, kept) in found.items()}
     most = max(every, key=lambda name: every[name])
     yield held(
@@ -91,8 +93,8 @@ def limits() -> Rows:
         "512 x 1024 x 256 product, L1 of 768 words below 512: mappings that are found",
         "one or more",
         "none" if alone is None else "some",
-        counterexample="every tile that no larger one replaces in L1 is too large for the memory outside, though others "
-        "fit: a look outside finds them",
+        counterexample="every tile that no larger one replaces in L1 is too large for the memory outside, though "
+        "others fit: a look outside finds them",
         false=alone is None and better is not None,
     )
 

@@ -7,6 +7,7 @@ from optmap.papers.sunstone.directions import DIRECTIONS
 from optmap.papers.sunstone.evaluation import EVALUATION
 from optmap.papers.sunstone.limits import LIMITS
 from optmap.papers.sunstone.orders import ORDERS
+from optmap.papers.sunstone.overheads import OVERHEADS
 from optmap.papers.sunstone.principles import PRINCIPLES
 from optmap.papers.sunstone.unrolling import UNROLLING
 
@@ -14,5 +15,13 @@ PAPER = Paper(
     key="sunstone",
     title="Sunstone: A Scalable and Versatile Scheduler for Mapping Tensor Algebra on Spatial Accelerators",
     source="MohammadHossein Olyaiy, Christopher Ng, Alexandra Fedorova and Mieszko Lis, University of British Columbia",
-    items=(*ORDERS.items, *PRINCIPLES.items, *LIMITS.items, *UNROLLING.items, *EVALUATION.items, *DIRECTIONS.items),
+    items=(
+        *ORDERS.items,
+        *PRINCIPLES.items,
+        *LIMITS.items,
+        *UNROLLING.items,
+        *EVALUATION.items,
+        *DIRECTIONS.items,
+        *OVERHEADS.items,
+    ),
 )

@@ -27,6 +27,7 @@ DEFINITIONS = {
 }
 """Table II: indices of the output and the inputs."""
 
+
 @PRINCIPLES.item("Table I", "Dimensions and sizes of the spaces", where="section I")
 def table_1() -> Rows:
     """Dims that index the operand that is reused; the layer is not named, ours are the 3x1 layer of the library."""
