@@ -104,8 +104,8 @@ def _directions(point: str, layers: tuple[str, ...], best: Answers) -> Rows:
         round(_cost(everywhere[0]) / _cost(everywhere[1]), 3),
         holds=_cost(everywhere[0]) <= _cost(everywhere[1]),
         because=Reason(
-            text="outside, the principle grows tiles for one order alone and leaves good ones out before anything inside "
-            f"is known; at the innermost memory alone top-down ends at {ratio:.4f}",
+            text="outside, the principle grows tiles for one order alone and leaves good ones out before anything "
+            f"inside is known; at the innermost memory alone top-down ends at {ratio:.4f}",
             tested=_cost(down) < _cost(everywhere[0]),
         ),
     )
