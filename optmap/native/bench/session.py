@@ -13,9 +13,9 @@ from math import prod
 import numpy as np
 
 from optmap.base.errors import CheckError, InfeasibleError, InputError, SolverUnavailableError
-from optmap.count.timing.floor import core_of
+from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import roles_of
-from optmap.count.timing.predict import predict
+from optmap.count.timing.predict import TimeModel, predict
 from optmap.count.timing.results import Caches
 from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind
 from optmap.machines.machine import Machine
@@ -39,6 +39,7 @@ from optmap.native.run.verdict import Trial, judge, trials_of
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.search.timed.candidate import TimedCandidate
 from optmap.search.timed.ranking import order_of, ranked
+from optmap.search.timed.registers import with_registers
 from optmap.solvers.native_output import off_stdout
 from optmap.workloads.workload import Workload
 
@@ -197,17 +198,21 @@ def _given(
     """
     found = []
     for mapping in plan.mappings[workload.title]:
-        mapping.check(workload, plan.machine)
         ways = prod(own for level in mapping.levels for own in level.spatial.values())
         if ways not in (1, threads):
             raise InputError(f"the solution of {workload.title} is of {ways} cores; bench it with --threads {ways}")
-        tried = []
-        for layout in layouts:
-            options = CodeOptions(layout=layout)
-            prediction = predict(workload, plan.machine, mapping, options, threads=threads)
-            tried.append(TimedCandidate(mapping=mapping, options=options, prediction=prediction))
+        tried = [with_registers(_model(workload, threads, plan, layout), mapping) for layout in layouts]
         found.append(min(tried, key=lambda each: order_of(each.prediction)))
     return found
+
+
+def _model(workload: Workload, threads: int, plan: BenchPlan, layout: ActivationLayout) -> TimeModel:
+    return TimeModel(
+        workload=workload,
+        machine=plan.machine,
+        options=CodeOptions(layout=layout),
+        running=Running(threads=threads),
+    )
 
 
 def _field(task: _Task, found: Sequence[Baseline]) -> _Contestants:

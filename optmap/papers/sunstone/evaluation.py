@@ -113,7 +113,7 @@ def figure_7(point: str) -> Rows:
     quick=("mttkrp_netflix", "sddmm_cant"),
 )
 def versatility(point: str) -> Rows:
-    """It covers many tensor workloads, and scales to hierarchical architectures; MTTKRP of netflix leaves lanes idle."""
+    """It covers many tensor workloads, and scales to hierarchical architectures; MTTKRP of netflix idles lanes."""
     name = f"sunstone/{point}"
     yield from beside_chance(name, "sunstone-simba", ">= 1")
     if point == "mttkrp_netflix":

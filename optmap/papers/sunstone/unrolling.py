@@ -84,7 +84,7 @@ def unrolling_principle() -> Rows:
         holds=pruned > 0.9 * seen,
         because=Reason(
             text=f"{', '.join(low)} are at 90 % or below, among them all without 3 x 3 taps; where only unrollings "
-            f"that use the most units stay, too, the high throughput of Table I, {full / seen:.4f} of all candidates go",
+            f"that use the most units stay, too, the high throughput of Table I, {full / seen:.4f} of all go",
             tested=set(LAYERS) - set(square) <= set(low) and full > 0.9 * seen,
         ),
     )
