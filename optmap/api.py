@@ -114,13 +114,15 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
 def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:
     """What a method finds, with the bounds beside it; `full`: proved, too."""
     from optmap.answers.proofs.bounding import bounded
+    from optmap.search.answer import beside
 
     begun, whole = time.monotonic(), Clock.after(question.time_limit)
     with limited(whole.share(PROVED if full else SEARCHED)):
         result = METHODS[question.method].run(question)
     with limited(whole.ending()) as clock:
+        others = tuple(bounded(other, clock, full=False) for other in beside(result))
         result = bounded(result, clock, full=full)
-    return replace(result, seconds=time.monotonic() - begun)
+    return replace(result, seconds=time.monotonic() - begun, others=others)
 
 
 class BoundOptions(TargetOptions, WorkloadOptions, total=False):

@@ -255,9 +255,23 @@ def solve_table(result: TileAnswer) -> str:
         level_table(result.levels, "" if result.prediction else result.bottleneck, shares, result.workload.word_bits),
         pairs(_summary(result)),
     ]
+    if result.others:
+        parts.append(_next_best(result))
     if result.notes:
         parts.append("\n".join(f"note: {note}" for note in result.notes))
     return "\n\n".join(parts)
+
+
+def _next_best(result: TileAnswer) -> str:
+    """Costs of the next best mappings: in all, and of every level, beside those of the best."""
+    names = tuple(level.level for level in result.levels)
+    rows = [
+        (str(rank), number(answer.cost), *(number(level.cycles) for level in answer.levels))
+        for rank, answer in enumerate((result, *result.others), 1)
+    ]
+    return f"The best {len(rows)} that were priced: {result.objective}, and cycles per level\n" + grid(
+        ("rank", "cost", *names), RIGHT * (2 + len(names)), rows
+    )
 
 
 def exact_meaning(*, held: bool) -> str:

@@ -209,6 +209,19 @@ def assemble(question: Question, found: Found, *, seconds: float) -> Answer[Any,
     )
 
 
+def beside(answer: Answer[Any, Any]) -> tuple[Answer[Any, Any], ...]:
+    """The next best mappings that were handed in with an answer's, each an answer of its own; nothing says how good.
+
+    Args:
+        answer: as `assemble` made it.
+    """
+    found = replace(answer.found, others=(), claimed=None, proved=False, late=False)
+    return tuple(
+        assemble(answer.question, replace(found, mapping=other), seconds=answer.seconds)
+        for other in answer.found.others
+    )
+
+
 def _relaxation(question: Question, found: Found, mapping: Mapping) -> Relaxation | None:
     """What is known to be below the cost of any mapping; None for the bound of the search alone."""
     if found.prediction is not None:

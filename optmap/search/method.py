@@ -214,6 +214,8 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
         yield "is for one core; use --cores 1", lambda route: route.cores
     if question.integers is IntegerRule.FLOOR:
         yield "searches whole tiles; leave out --integers floor", lambda route: question.integers in route.integers
+    if question.top > 1:
+        yield "hands in one mapping; leave out --top", lambda route: route.tops
     if question.confirm:
         yield "proves nothing a second time; leave out --confirm", lambda route: route.confirms
     searched = {"--set": question.settings, "--evaluations": question.evaluations, "--journal": question.journal}

@@ -51,6 +51,8 @@ class Question(Concise):
     """Cores that a level is split among."""
     solver: str | None = None
     """Of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`."""
+    top: int = 1
+    """Mappings that are wanted, the best first."""
     confirm: bool = False
     """Whether an optimum is proved a second time."""
     evaluations: int | None = None
