@@ -22,7 +22,7 @@ from optmap.workloads.workload import Workload, access_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Path:
+class _LevelsPath:
     """How the levels of a form stand in a path."""
 
     splits_innermost: bool
@@ -33,8 +33,8 @@ class _Path:
 
 
 _PATHS = {
-    FormName.TILES: _Path(splits_innermost=False, says_keeps=False),
-    FormName.NEST: _Path(splits_innermost=True, says_keeps=True),
+    FormName.TILES: _LevelsPath(splits_innermost=False, says_keeps=False),
+    FormName.NEST: _LevelsPath(splits_innermost=True, says_keeps=True),
 }
 
 
