@@ -8,6 +8,7 @@ from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
 from optmap.mappings.kept_tensors import kept_tensors
+from optmap.workloads.single import is_in_place, product_alone
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -51,7 +52,11 @@ def _rules(workload: Workload, statement: Statement, machine: Machine) -> dict[s
     every = {kept.stored_as[access.name]: free for access in kept.touched[statement.name]}
     if not machine.stores:
         return every
-    memories = fabric_of(workload.alone(statement.name), machine).memories[:-1]
+    if is_in_place(workload, statement.name):  # no access of its own
+        return {tensor: [] for tensor in every}
+    plain = statement.multiplies and not statement.domain
+    alone = product_alone(workload, statement.name) if plain else workload.alone(statement.name)
+    memories = fabric_of(alone, machine).memories[:-1]
     return every | {  # any level may keep statistics of rows
         kept.stored_as[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]
         for number, access in enumerate(statement.accesses)
