@@ -20,7 +20,7 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
     """Levels that have to keep each tensor: all that must, and the innermost that may where none must.
 
     Where a machine says that an inner level is free to keep a tensor and an outer one must, operations may take it from
-    there.
+    there; so they may where prices say what an access to an outer level costs.
 
     Args:
         workload: what the statement is of.
@@ -35,7 +35,7 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
     for tensor, levels in rules.items():
         must = [name for name, keep in levels if keep is KeepRule.KEPT]
         may = [name for name, keep in levels if keep is KeepRule.FREE]
-        found.setdefault(tensor, set()).update(must or may[:1])
+        found.setdefault(tensor, set()).update(must or ([] if machine.stores else may[:1]))
     return found
 
 

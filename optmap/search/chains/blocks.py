@@ -227,7 +227,7 @@ class BlockChoice:
             if name not in self.group.names or tensor not in stored:
                 continue
             place = stored.index(tensor)
-            keepers = [n for n, memory in enumerate(fabric.memories) if memory.keeps[place] is KeepRule.KEPT]
+            keepers = [n for n, memory in enumerate(fabric.memories) if memory.keeps[place] is not KeepRule.REFUSED]
             border = [memory.name for memory in fabric.memories].index(self.level)
             outside = 0.0
             for inner, outer in pairwise(keepers):

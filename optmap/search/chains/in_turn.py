@@ -39,6 +39,10 @@ SKETCH, FINAL = "sunstone", "exact"
 """Methods that map one statement: blocks are compared by the first, the best one is mapped by the second."""
 LONGEST = 4
 """Statements that are done together, at most."""
+LEFT = 0.7
+"""Of the time limit: when so much is left, no more nests are looked for by the better method."""
+AT_ONCE = 2
+"""Blocks of a group that look best, whose nests are looked for by the better method whatever the other one found."""
 TRIED = 10
 """Blocks of a group whose nests are looked for."""
 IN_PLACE = (
@@ -107,8 +111,10 @@ class _InTurn:
         segments = [self._single(name, FINAL if not together else SKETCH) for name in self.names]
         notes: list[str] = []
         if together:
-            segments = self._chosen(segments, notes)
-            segments = [self._refined(each) for each in segments]
+            groups = self._groups(notes)
+            segments = self._chosen(segments, groups)
+            again = self._refined(segments, groups)
+            segments = self._chosen([again[name] for name in self.names], groups)
         inside = {tensor for each in segments if each.group for tensor, _ in each.group.inner}
         tree = self._tree(segments, inside)
         in_place = len(self.names) < len(self.workload.statements)
@@ -119,8 +125,8 @@ class _InTurn:
             notes=(IN_TURN, *((IN_PLACE,) if in_place else ()), *notes),
         )
 
-    def _chosen(self, single: list[_Segment], notes: list[str]) -> list[_Segment]:
-        """The segments, one after the other, with the least objective of all together."""
+    def _groups(self, notes: list[str]) -> dict[tuple[int, int], list[_Segment]]:
+        """Ways to do neighbours together, by the number of the first one and of that behind the last."""
         groups: dict[tuple[int, int], list[_Segment]] = {}
         reasons: list[str] = []
         for first in range(len(self.names)):
@@ -130,6 +136,10 @@ class _InTurn:
                     groups[first, beyond] = found
         if not groups:
             notes += [f"nothing is kept on chip: {reason}" for reason in reasons[:1]]
+        return groups
+
+    def _chosen(self, single: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> list[_Segment]:
+        """The segments, one after the other, with the least objective of all together."""
         kept: list[list[list[_Segment]]] = [[[]]]
         for beyond in range(1, len(self.names) + 1):
             ways = [[*before, single[beyond - 1]] for before in kept[beyond - 1]]
@@ -138,6 +148,34 @@ class _InTurn:
                     ways += [[*before, segment] for before in kept[first] for segment in found]
             kept.append(self._undominated(ways))
         return min(kept[-1], key=lambda way: _of_rows([row for each in way for row in each.rows], self.merit))
+
+    def _refined(
+        self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]
+    ) -> dict[str, _Segment]:
+        """Nests by the better method: of what was chosen, then of every single statement, then of other good blocks.
+
+        Args:
+            chosen: what is best so far.
+            groups: ways to do neighbours together; better ones are added.
+
+        Returns:
+            The segments of single statements.
+        """
+        single = {name: self._single(name, SKETCH) for name in self.names}
+        done = set[int]()
+        rest = sorted((each for found in groups.values() for each in found), key=lambda each: each.cost(self.merit))
+        places = {segment.names: key for key, found in groups.items() for segment in found}
+        firsts = [segment for found in groups.values() for segment in found[:AT_ONCE]]
+        for segment in [*chosen, *single.values(), *firsts, *rest]:
+            if id(segment) in done or self.question.clock.left < LEFT * self.question.time_limit:
+                continue
+            done.add(id(segment))
+            if segment.group is None or segment.block is None:
+                (name,) = segment.names
+                single[name] = min(self._single(name, FINAL), single[name], key=lambda each: each.cost(self.merit))
+            elif (better := self._segment(segment.group, segment.block, FINAL)) is not None:
+                groups[places[segment.names]].append(better)
+        return single
 
     @staticmethod
     def _undominated(ways: list[list[_Segment]]) -> list[list[_Segment]]:
@@ -196,17 +234,6 @@ class _InTurn:
             if each.name in self.names and any(stored[a.name] == tensor for a in each.inputs)
         ]
         return bool(readers) and set(readers) <= set(names)
-
-    def _refined(self, segment: _Segment) -> _Segment:
-        """A segment with its nests looked for by the better method."""
-        if segment.group is None or segment.block is None:
-            (name,) = segment.names
-            better: _Segment | None = self._single(name, FINAL)
-        else:
-            better = self._segment(segment.group, segment.block, FINAL)
-        if better is None or better.cost(self.merit) >= segment.cost(self.merit):
-            return segment
-        return better
 
     def _single(self, name: str, method: str) -> _Segment:
         nodes = self._nest(name, self.alone[name], {}, (), method)
