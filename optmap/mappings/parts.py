@@ -160,21 +160,22 @@ def _check_order(tree: MappingTree) -> None:
         TreeError: as said.
     """
     workload = tree.workload
-    for number, maker in enumerate(tree.leaves):
-        tensor = workload.stored_as[maker.statement]
-        if workload.roles[tensor] is not TensorRole.INTERMEDIATE:
-            continue
-        homes = {next((a for a, k in maker.keeps if _holds(workload, k, tensor)), None)}
+    homes: dict[str, set[Address | None]] = {}
+    for number, leaf in enumerate(tree.leaves):
+        for access in workload.statement(leaf.statement).accesses:
+            tensor = workload.stored_as[access.name]
+            if workload.roles[tensor] is TensorRole.INTERMEDIATE and not is_in_place(workload, leaf.statement):
+                homes.setdefault(tensor, set()).add(
+                    next((address for address, keep in leaf.keeps if _holds(workload, keep, tensor)), None)
+                )
         for place, reader in enumerate(tree.leaves):
             for access in workload.statement(reader.statement).inputs:
-                if workload.stored_as[access.name] != tensor or reader is maker:
-                    continue
-                if place < number and access.name == maker.statement:
-                    raise TreeError("incomplete", f"{reader.statement} reads {access.name} before it is made")
-                homes.add(next((a for a, k in reader.keeps if _holds(workload, k, tensor)), None))
-                _check_common(maker, reader, access, workload)
-        homes.discard(None) if is_in_place(workload, maker.statement) else None
-        if len(homes) != 1 or None in homes:
+                if access.name == leaf.statement:
+                    if place <= number:
+                        raise TreeError("incomplete", f"{reader.statement} reads {access.name} before it is made")
+                    _check_common(leaf, reader, access, workload)
+    for tensor, found in homes.items():
+        if len(found) != 1 or None in found:
             raise TreeError(
                 "lost", f"{tensor} has no home: one Keep of it above all statements that make and read it is needed"
             )
