@@ -254,6 +254,14 @@ def _tree_answer() -> Presentation:
     )
 
 
+@PRESENTATIONS.add("answer/in-turn")
+def _turn_answer() -> Presentation:
+    from optmap.answers.documents import solution
+    from optmap.report.answers import trees, turns
+
+    return Presentation(table=turns.answer_table, document=solution.solution_document, nest=trees.answer_nest)
+
+
 @PRESENTATIONS.add("tree-evaluation")
 def _tree_evaluation() -> Presentation:
     from optmap.report.answers import trees

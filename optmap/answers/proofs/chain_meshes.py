@@ -133,5 +133,3 @@ def _levels(machine: Machine, fabric: Fabric, tensor: str) -> list[str]:
         if all(memory.keeps[place] is not KeepRule.REFUSED for place in places):
             found.append(memory.name)
     return found
-
-

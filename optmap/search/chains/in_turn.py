@@ -149,9 +149,7 @@ class _InTurn:
             kept.append(self._undominated(ways))
         return min(kept[-1], key=lambda way: _of_rows([row for each in way for row in each.rows], self.merit))
 
-    def _refined(
-        self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]
-    ) -> dict[str, _Segment]:
+    def _refined(self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> dict[str, _Segment]:
         """Nests by the better method: of what was chosen, then of every single statement, then of other good blocks.
 
         Args:
