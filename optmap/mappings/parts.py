@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from optmap.base.errors import InputError, TreeError
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import fabric_of
 from optmap.machines.given import KeptBlock, refuse_home, with_given
 from optmap.machines.machine import Machine
 from optmap.mappings.forms import levels_of, path_of, several_trips
@@ -275,6 +277,7 @@ class _Reader:
             refuse_home(self.machine, node.level)
         if source:
             self._check_moving(node, tensor, source, accesses, loops, made)
+            self._check_way(node, tensor, source, below)
         footprint = accesses[0].footprint({d: left[d] for d in accesses[0].dims})
         block = KeptBlock(level=node.level, tensor=tensor, elements=footprint, bits=accesses[0].bits)
         return Stay(
@@ -314,6 +317,35 @@ class _Reader:
         if any(s is not None and (s.hop_pj or s.router_pj) for s in (*between, self.machine.outermost)):
             raise InputError(f"{where}, behind wires with a price")
 
+    def _check_way(self, node: Keep, tensor: str, source: str, below: list[Statement]) -> None:
+        """Refuse what is brought from a level that has it not, or past one that must."""
+        for each in below:
+            if is_in_place(self.workload, each.name):
+                continue
+            memories = fabric_of(product_alone(self.workload, each.name), self.machine).memories
+            names = [memory.name for memory in memories]
+            for place, access in enumerate(each.accesses):
+                if self.workload.stored_as[access.name] != tensor:
+                    continue
+                passed = memories[names.index(node.level) + 1 : names.index(source)]
+                must = next((memory.name for memory in passed if memory.keeps[place] is KeepRule.KEPT), None)
+                if must is not None:
+                    raise TreeError("not kept", f"{tensor} passes {must}, which must keep it for {each.name}")
+                if memories[names.index(source)].keeps[place] is KeepRule.REFUSED:
+                    raise InputError(
+                        f"mapping tree: {UNCOUNTED}{tensor} that stays in {node.level}: {source} does not keep it for "
+                        f"{each.name}"
+                    )
+
+    def _check_handed(self, alone: Workload, homes: dict[str, str]) -> None:
+        """Refuse an intermediate that the outermost memory does not keep for all its statements."""
+        outermost = fabric_of(alone, self.machine).memories[-1]
+        for access, keep in zip(alone.tensors, outermost.keeps, strict=True):
+            if homes.get(access.name) == outermost.name and keep is KeepRule.REFUSED:
+                raise InputError(
+                    f"mapping tree: {UNCOUNTED}{access.name}, which {alone.only.name} does not find in {outermost.name}"
+                )
+
     def _leaf(
         self,
         nodes: tuple[Node, ...],
@@ -332,6 +364,7 @@ class _Reader:
         mine = {access.name: self.workload.stored_as[access.name] for access in alone.tensors}
         last = {stay.tensor: stay.level for stay in stays}
         homes = {access: last[tensor] for access, tensor in mine.items() if tensor in last}
+        self._check_handed(alone, homes)
         given = {access for access, level in homes.items() if level != self.machine.memory}
         blocks = [
             replace(stay.block, tensor=next((a for a, t in mine.items() if t == stay.tensor), stay.tensor))

@@ -23,7 +23,7 @@ from optmap.count.meshes.results import ARITHMETIC, Accesses, SpatialCost
 from optmap.count.results import BoundaryTraffic
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import taken
-from optmap.machines.machine import Machine
+from optmap.machines.machine import Level, Machine
 from optmap.mappings.nest import nest_of
 from optmap.mappings.parts import Stay, TurnPart, TurnTree, parts_of
 from optmap.mappings.tree import MappingTree
@@ -263,7 +263,7 @@ class _Tally:
                 for row in cost.accesses
                 if given.get(self.workload.stored_as[row.operand.partition("#")[0]]) != memory.name
             ]
-            used = sum(map(ceil, tiles)) + self._staying(part, memory.name)
+            used = sum(map(ceil, tiles)) * self._scale(memory.name, part.workload) + self._staying(part, memory.name)
             if used > self.most.get(memory.name, (0, ""))[0]:
                 self.most[memory.name] = used, part.statement
 
@@ -275,8 +275,18 @@ class _Tally:
         amount = sum(taken(level, stay.block) for stay in part.stays if stay.level == name) // level.buffering
         if level.capacity.unit == "words":
             return amount
-        store_bits = level.store.word_bits if level.store is not None else None
-        return -(-8 * amount // (store_bits or part.workload.word_bits))
+        return -(-8 * amount // (self._entry_bits(name) or self.workload.word_bits))
+
+    def _scale(self, name: str, alone: Workload) -> int:
+        """Words of the chain in one of a statement, where the capacity of a memory is in them."""
+        level = next(each for each in self.machine.levels if each.name == name)
+        if level.capacity.unit == "words" or self._entry_bits(name):
+            return 1
+        return alone.word_bits // self.workload.word_bits
+
+    def _entry_bits(self, name: str) -> int | None:
+        level = next(each for each in self.machine.levels if each.name == name)
+        return None if level.store is None else level.store.word_bits
 
     def add_moving(self, stay: Stay) -> None:
         """A tensor that is brought to stay, and taken away again if it is made here."""
@@ -324,6 +334,10 @@ class _Tally:
             )
         )
 
+    def _capacity(self, level: Level) -> int:
+        """Words of one working set."""
+        return level.capacity.words(self._entry_bits(level.name) or self.workload.word_bits) // level.buffering
+
     def result(self) -> InTurnCount:
         """All that was added up."""
         tensors = list(dict.fromkeys(self.workload.stored_as.values()))
@@ -335,8 +349,7 @@ class _Tally:
             for tensor in tensors
             if (memory, tensor) in self.words
         )
-        some = next(iter(self.fabrics.values()), None)
-        rooms = {} if some is None else {m.name: sum(r.capacity for r in m.rooms) or None for m in some.memories}
+        rooms = {level.name: self._capacity(level) for level in self.machine.levels}
         levels = tuple(
             TurnLevel(
                 level=name,

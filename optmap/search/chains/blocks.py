@@ -184,8 +184,21 @@ class BlockChoice:
             and len({a.axes for a in inside}) == 1
             and not (intermediate and self.outer[tensor][1])
             and self.level in common_levels(self.fabrics, self.workload, self.group.names, tensor)
+            and self._comes_straight(tensor)
             and not any(m.hop_pj or m.router_pj for f in self.fabrics.values() for m in f.memories)
         )
+
+    def _comes_straight(self, tensor: str) -> bool:
+        """Whether a tensor comes from the outermost memory, past no level that must keep it."""
+        for name in self.group.names:
+            fabric = self.fabrics[name]
+            for place, access in enumerate(self.workload.statement(name).accesses):
+                if self.stored[access.name] == tensor:
+                    keeps = [memory.keeps[place] for memory in fabric.memories]
+                    border = [memory.name for memory in fabric.memories].index(self.level)
+                    if keeps[-1] is KeepRule.REFUSED or KeepRule.KEPT in keeps[border + 1 : -1]:
+                        return False
+        return True
 
     def _judge(
         self, order: tuple[str, ...], held: tuple[str, ...]
