@@ -133,7 +133,9 @@ class Case:
         self.extents = {d: rng.choice((1, 2, 2, 4, 3)) for d in dims}
         self.chain, self.machine = chain_of(self.name, self.extents), toy_machine(rng)
         order = rng.sample(common, len(common))
-        self.loops = [(d, rng.choice([t for t in range(1, self.extents[d] + 1) if self.extents[d] % t == 0])) for d in order]
+        self.loops = [
+            (d, rng.choice([t for t in range(1, self.extents[d] + 1) if self.extents[d] % t == 0])) for d in order
+        ]
         self.loops = self.loops[: rng.randint(0, len(self.loops))]
         self.on_chip = rng.random() < 0.8
         self.stays = {"S": len(self.loops)} if self.on_chip else {}
@@ -176,7 +178,7 @@ def literal(case):
     content, seen, reached = {}, defaultdict(set), defaultdict(set)
     ranges = [range(0, case.extents[d], tile) for d, tile in _grids(case)]
 
-    def pay(memory, tensor, fabric, place, counts, used):
+    def pay(memory, tensor, fabric, counts, used):
         nonlocal energy
         words[memory, tensor].update(dict(zip(("reads", "fills", "updates"), counts, strict=True)))
         own = fabric.memories[NAMES.index(memory)]
@@ -191,12 +193,11 @@ def literal(case):
 
     def move(tensor, count, *, load):
         nonlocal cycles
-        _, alone, _, _, fabric, _ = next(p for p in case.parts if tensor in {a.name for a in p[1].tensors})
-        place = next(n for n, a in enumerate(alone.tensors) if a.name == tensor)
-        pay("Memory", tensor, fabric, place, (count, 0, 0) if load else (0, 0, count), 1)
+        *_, fabric, _ = next(p for p in case.parts if tensor in {a.name for a in p[1].tensors})
+        pay("Memory", tensor, fabric, (count, 0, 0) if load else (0, 0, count), 1)
         busy = ports(fabric, "Memory", count * load, count * (not load), 1)
         if load:
-            pay("Buf", tensor, fabric, place, (0, count, 0), 1)
+            pay("Buf", tensor, fabric, (0, count, 0), 1)
             busy = max(busy, ports(fabric, "Buf", 0, count, 1))
         cycles += busy
 
@@ -225,21 +226,20 @@ def literal(case):
             assert before in (frozenset(), mine)
             reached[each.name] |= mine
             found = walk_spatial(nest, fabric, going_on=bool(before))
-            busy = alone.operations // prod(nest.instances(0) for _ in (0,))
+            busy = alone.operations // nest.instances(0)
             sums = defaultdict(lambda: [0, 0])
             for (memory, operand), walked in found.items():
-                place = [o.name for o in fabric.operands].index(operand)
                 used = nest.instances(NAMES.index(memory))
                 counts = (walked.reads, walked.fills, walked.updates)
-                pay(memory, operand.partition("#")[0], fabric, place, counts, used)
+                pay(memory, operand.partition("#")[0], fabric, counts, used)
                 sums[memory][0] += walked.reads
                 sums[memory][1] += walked.fills + walked.updates
             slowest = [ports(fabric, m, r, w, nest.instances(NAMES.index(m))) for m, (r, w) in sums.items()]
             cycles += max(busy, *slowest)
             energy += alone.operations * fabric.arithmetic_pj
-    for tensor in content:
+    for tensor, last in content.items():
         if tensor in outputs:
-            move(tensor, len(content[tensor]), load=False)
+            move(tensor, len(last), load=False)
     return {key: dict(found) for key, found in words.items()}, energy, cycles
 
 

@@ -5,7 +5,8 @@ checks. (What searches for the proofs of `cover` asks its rows and tests which s
 decides comes from there.) Everything is decided in integers and fractions, logarithms in 50 digits. `bounds`
 re-proves lower bounds (format: the docstring of `optmap/bounds/certificate.py`), `chains` those of chains of statements
 (`optmap/bounds/chains/certificate.py`), `tiles` recounts mappings, `nests` those of machines with meshes and prices,
-`trees` those of chains, `turns` those of chains on such machines, and `cover` re-proves what no mapping undercuts; `core` is what all of them need.
+`trees` those of chains, `turns` those of chains on machines with meshes, and `cover` re-proves what no mapping
+undercuts; `core` is what all of them need.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def parts_of(tree: MappingTree) -> TurnTree:
     """
     _check_order(tree)
     reader = _Reader(tree)
-    parts = tuple(reader.read(tree.nodes, (), dict(tree.workload.extents), (), (), 0))
+    parts = tuple(reader.read(tree.nodes, (), _Above(left=tree.workload.extents)))
     return TurnTree(tree=tree, parts=parts, moving=tuple(dict.fromkeys(s for s in reader.seen if s.source)))
 
 
@@ -205,6 +205,18 @@ def _check_common(maker: PathLeaf, reader: PathLeaf, access: TensorAccess, workl
             )
 
 
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """What is above a node."""
+
+    left: dict[str, int]
+    """Iterations per dim."""
+    loops: tuple[OuterLoop, ...] = ()
+    stays: tuple[Stay, ...] = ()
+    emptied: int = 0
+    """How many of the loops are around the innermost sequence."""
+
+
 class _Reader:
     """Walks a tree from the outside in."""
 
@@ -212,36 +224,29 @@ class _Reader:
         self.tree, self.workload, self.machine = tree, tree.workload, tree.machine
         self.seen: list[Stay] = []
 
-    def read(
-        self,
-        nodes: tuple[Node, ...],
-        base: Address,
-        left: dict[str, int],
-        loops: tuple[OuterLoop, ...],
-        stays: tuple[Stay, ...],
-        emptied: int,
-    ) -> Iterator[TurnPart]:
+    def read(self, nodes: tuple[Node, ...], base: Address, above: _Above) -> Iterator[TurnPart]:
         """The parts of a list of nodes."""
         last = nodes[-1]
         if isinstance(last, Compute):
-            yield from self._leaf(nodes, last.statement, left, loops, stays)
+            yield from self._leaf(nodes, last.statement, above)
             return
         below = [self.workload.statement(each) for each in _computed(last)]
         for number, node in enumerate(nodes[:-1]):
             address = (*base, number)
             if isinstance(node, Loop):
-                loops = (*loops, self._loop(node, address, left, below))
-                left = {**left, node.dim: node.tile}
+                loops = (*above.loops, self._loop(node, address, above.left, below))
+                above = replace(above, loops=loops, left={**above.left, node.dim: node.tile})
             elif isinstance(node, Keep) and not node.of and not node.only:
-                found = [self._stay(node, name, address, left, loops, stays, emptied, below) for name in node.tensors]
-                stays = (*stays, *found)
+                found = tuple(self._stay(node, name, address, above, below) for name in node.tensors)
+                above = replace(above, stays=(*above.stays, *found))
                 self.seen += found
             else:
                 kind = "a pinned Keep" if isinstance(node, Keep) else type(node).__name__.lower()
                 raise InputError(f"mapping tree: {UNCOUNTED}{kind} outside a sequence")
         if isinstance(last, Sequence):
             for number, branch in enumerate(last.branches):
-                yield from self.read(branch, (*base, len(nodes) - 1, number), left, loops, stays, len(loops))
+                inside = replace(above, emptied=len(above.loops))
+                yield from self.read(branch, (*base, len(nodes) - 1, number), inside)
 
     def _loop(self, node: Loop, address: Address, left: dict[str, int], below: list[Statement]) -> OuterLoop:
         lacking = next((each.name for each in below if node.dim not in each.dims), None)
@@ -254,70 +259,53 @@ class _Reader:
             )
         return OuterLoop(address=address, dim=node.dim, trips=left[node.dim] // node.tile)
 
-    def _stay(
-        self,
-        node: Keep,
-        name: str,
-        address: Address,
-        left: dict[str, int],
-        loops: tuple[OuterLoop, ...],
-        stays: tuple[Stay, ...],
-        emptied: int,
-        below: list[Statement],
-    ) -> Stay:
+    def _stay(self, node: Keep, name: str, address: Address, above: _Above, below: list[Statement]) -> Stay:
         workload, tensor = self.workload, self.workload.stored_as[name]
         accesses = [a for each in below for a in each.accesses if workload.stored_as[a.name] == tensor]
-        made = any(workload.stored_as[each.name] == tensor for each in below)
-        outer = next((stay.level for stay in reversed(stays) if stay.tensor == tensor), "")
+        outer = next((stay.level for stay in reversed(above.stays) if stay.tensor == tensor), "")
         inner = workload.roles[tensor] is TensorRole.INTERMEDIATE
         source = outer or ("" if inner else self.machine.memory)
         if node.level == self.machine.memory:
             source = ""
         else:
             refuse_home(self.machine, node.level)
-        if source:
-            self._check_moving(node, tensor, source, accesses, loops, made)
-            self._check_way(node, tensor, source, below)
-        footprint = accesses[0].footprint({d: left[d] for d in accesses[0].dims})
-        block = KeptBlock(level=node.level, tensor=tensor, elements=footprint, bits=accesses[0].bits)
-        return Stay(
+        footprint = accesses[0].footprint({d: above.left[d] for d in accesses[0].dims})
+        stay = Stay(
             address=address,
             tensor=tensor,
             level=node.level,
             source=source,
-            above=loops,
-            emptied=emptied,
-            block=block,
+            above=above.loops,
+            emptied=above.emptied,
+            block=KeptBlock(level=node.level, tensor=tensor, elements=footprint, bits=accesses[0].bits),
             access=accesses[0],
-            made=made,
+            made=any(workload.stored_as[each.name] == tensor for each in below),
         )
+        if source:
+            self._check_moving(stay, accesses)
+            self._check_way(stay, below)
+        return stay
 
-    def _check_moving(
-        self,
-        node: Keep,
-        tensor: str,
-        source: str,
-        accesses: list[TensorAccess],
-        loops: tuple[OuterLoop, ...],
-        made: bool,
-    ) -> None:
+    def _check_moving(self, stay: Stay, accesses: list[TensorAccess]) -> None:
         """Refuse contents that share elements, and wires on the way."""
-        where = f"mapping tree: {UNCOUNTED}{tensor} that stays in {node.level}"
+        where = f"mapping tree: {UNCOUNTED}{stay.tensor} that stays in {stay.level}"
         if len({access.axes for access in accesses}) > 1:
             raise InputError(f"{where} for accesses with other subscripts")
         windows = {d for axis in accesses[0].axes if len(axis.dims) > 1 for d in axis.dims}
-        if any(loop.dim in windows and loop.trips > 1 for loop in loops):
+        if any(loop.dim in windows and loop.trips > 1 for loop in stay.above):
             raise InputError(f"{where} under a loop over a dim of a window: neighbouring contents overlap")
-        if made and self.workload.roles[tensor] is TensorRole.INTERMEDIATE:
+        if stay.made and self.workload.roles[stay.tensor] is TensorRole.INTERMEDIATE:
             raise InputError(f"{where} while it is made, and further out as well")
         names = [level.name for level in self.machine.levels]
-        if source in names and names.index(source) <= names.index(node.level):
-            raise TreeError("malformed", f"{tensor} is kept at {node.level} inside {source}; levels go inwards")
-        between = [each.store for each in self.machine.levels[names.index(node.level) + 1 :]]
+        if stay.source in names and names.index(stay.source) <= names.index(stay.level):
+            raise TreeError(
+                "malformed", f"{stay.tensor} is kept at {stay.level} inside {stay.source}; levels go inwards"
+            )
+        between = [each.store for each in self.machine.levels[names.index(stay.level) + 1 :]]
         if any(s is not None and (s.hop_pj or s.router_pj) for s in (*between, self.machine.outermost)):
             raise InputError(f"{where}, behind wires with a price")
 
-    def _check_way(self, node: Keep, tensor: str, source: str, below: list[Statement]) -> None:
+    def _check_way(self, stay: Stay, below: list[Statement]) -> None:
         """Refuse what is brought from a level that has it not, or past one that must."""
         for each in below:
             if is_in_place(self.workload, each.name):
@@ -325,16 +313,16 @@ class _Reader:
             memories = fabric_of(product_alone(self.workload, each.name), self.machine).memories
             names = [memory.name for memory in memories]
             for place, access in enumerate(each.accesses):
-                if self.workload.stored_as[access.name] != tensor:
+                if self.workload.stored_as[access.name] != stay.tensor:
                     continue
-                passed = memories[names.index(node.level) + 1 : names.index(source)]
+                passed = memories[names.index(stay.level) + 1 : names.index(stay.source)]
                 must = next((memory.name for memory in passed if memory.keeps[place] is KeepRule.KEPT), None)
                 if must is not None:
-                    raise TreeError("not kept", f"{tensor} passes {must}, which must keep it for {each.name}")
-                if memories[names.index(source)].keeps[place] is KeepRule.REFUSED:
+                    raise TreeError("not kept", f"{stay.tensor} passes {must}, which must keep it for {each.name}")
+                if memories[names.index(stay.source)].keeps[place] is KeepRule.REFUSED:
                     raise InputError(
-                        f"mapping tree: {UNCOUNTED}{tensor} that stays in {node.level}: {source} does not keep it for "
-                        f"{each.name}"
+                        f"mapping tree: {UNCOUNTED}{stay.tensor} that stays in {stay.level}: {stay.source} does not "
+                        f"keep it for {each.name}"
                     )
 
     def _check_handed(self, alone: Workload, homes: dict[str, str]) -> None:
@@ -346,21 +334,14 @@ class _Reader:
                     f"mapping tree: {UNCOUNTED}{access.name}, which {alone.only.name} does not find in {outermost.name}"
                 )
 
-    def _leaf(
-        self,
-        nodes: tuple[Node, ...],
-        name: str,
-        left: dict[str, int],
-        loops: tuple[OuterLoop, ...],
-        stays: tuple[Stay, ...],
-    ) -> Iterator[TurnPart]:
+    def _leaf(self, nodes: tuple[Node, ...], name: str, above: _Above) -> Iterator[TurnPart]:
         if is_in_place(self.workload, name):
             if len(nodes) > 1:
                 raise InputError(
                     f"mapping tree: {UNCOUNTED}loops and Keeps around {name} alone, which is done in place"
                 )
             return
-        alone = product_alone(self.workload, name, left)
+        alone, stays = product_alone(self.workload, name, above.left), above.stays
         mine = {access.name: self.workload.stored_as[access.name] for access in alone.tensors}
         last = {stay.tensor: stay.level for stay in stays}
         homes = {access: last[tensor] for access, tensor in mine.items() if tensor in last}
@@ -373,7 +354,7 @@ class _Reader:
         ]
         machine = with_given(self.machine, alone, homes, blocks)
         mapping = None if machine is None else self._nest(nodes, alone, machine, homes, given)
-        yield TurnPart(statement=name, loops=loops, workload=alone, machine=machine, mapping=mapping, stays=stays)
+        yield TurnPart(statement=name, loops=above.loops, workload=alone, machine=machine, mapping=mapping, stays=stays)
 
     def _nest(
         self, nodes: tuple[Node, ...], alone: Workload, machine: Machine, homes: dict[str, str], given: set[str]

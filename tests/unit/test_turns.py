@@ -29,9 +29,7 @@ def test_the_count_is_what_iterations_add_up_to(seed):
         if r.reads or r.fills or r.updates
     }
     kinds = ("reads", "fills", "updates")
-    walked = {
-        key: {kind: found.get(kind, 0) for kind in kinds} for key, found in words.items() if any(found.values())
-    }
+    walked = {key: {kind: found.get(kind, 0) for kind in kinds} for key, found in words.items() if any(found.values())}
     assert counted == walked
     assert (count.energy_pj, count.cycles) == (energy, cycles)
 

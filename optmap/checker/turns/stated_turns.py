@@ -174,7 +174,6 @@ class StatedTurns:
         having = [number for number in below if places_of(chain, number, tensor)]
         need(bool(having), f"a keep of {tensor}, which no statement below has")
         where = f"{tensor} that stays in {self.names[level]}"
-        accesses = [chain.accesses[n][i] for n in having for i in places_of(chain, n, tensor)]
         outer = next((stay.level for stay in reversed(state.stays) if stay.tensor == tensor), None)
         need(outer is None or outer > level, f"{where}: levels go inwards")
         source = outer
@@ -184,7 +183,7 @@ class StatedTurns:
             source = None
         made = any(chain.held[chain.names[number]] == tensor for number in below)
         if source is not None:
-            self._check_brought(tensor, level, source, where, state, having, accesses)
+            self._check_brought(tensor, (level, source), state, having)
             need(not (made and tensor in self.inner), f"not counted: {where} and further out, while it is made")
         doing = [number for number in having if not is_in_place(chain, number)]
         need(bool(doing), f"{where} for functions that are done in place alone")
@@ -205,17 +204,11 @@ class StatedTurns:
             self.moving.append(stay)
         return stay
 
-    def _check_brought(
-        self,
-        tensor: str,
-        level: int,
-        source: int,
-        where: str,
-        state: State,
-        having: list[int],
-        accesses: list[Access],
-    ) -> None:
+    def _check_brought(self, tensor: str, ends: tuple[int, int], state: State, having: list[int]) -> None:
         """Contents either are the same or have nothing in common, and come straight from a memory that has them."""
+        level, source = ends
+        where = f"{tensor} that stays in {self.names[level]}"
+        accesses = [self.chain.accesses[n][i] for n in having for i in places_of(self.chain, n, tensor)]
         same = all(access["axes"] == accesses[0]["axes"] for access in accesses)
         need(same, f"not counted: {where} for accesses with other subscripts")
         windows = {d for axis in accesses[0]["axes"] for d, _ in axis["terms"] if len(axis["terms"]) > 1}

@@ -8,7 +8,6 @@ first time. Nothing happens at once: cycles add up.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -42,7 +41,7 @@ class TurnTotals:
     arithmetic: Fraction = Fraction(0)
     accesses: dict[tuple[int, str], list[int]] = field(default_factory=dict)
     """Reads, fills and updates per number of a memory and tensor."""
-    energies: Counter[int] = field(default_factory=Counter)
+    energies: dict[int, Fraction] = field(default_factory=dict)
     """Per number of a memory, in pJ."""
     crossing: dict[tuple[int, int, str], list[int]] = field(default_factory=dict)
     """Words read outside and updated there, per numbers of inner and outer memory and tensor."""
@@ -106,7 +105,7 @@ def _add_nest(totals: TurnTotals, turns: StatedTurns, nest: StatedNest, *, timel
         row.port_cycles += many * max(counts.port_cycles)
         totals.arithmetic += many * counts.arithmetic
         for number, own in enumerate(counts.rows):
-            totals.energies[number] += many * counts.energies[number]
+            _pay(totals, number, many * counts.energies[number])
             for i, (reads, fills, updates, _, _) in own.items():
                 _add(totals, number, _stored(turns, nest.fabric, i), many, (reads, fills, updates))
         for i in range(len(nest.fabric.operands)):
@@ -126,6 +125,10 @@ def _add(totals: TurnTotals, number: int, tensor: str, times: int, words: tuple[
     row = totals.accesses.setdefault((number, tensor), [0, 0, 0])
     for place, count in enumerate(words):
         row[place] += times * count
+
+
+def _pay(totals: TurnTotals, number: int, energy: Fraction) -> None:
+    totals.energies[number] = totals.energies.get(number, Fraction(0)) + energy
 
 
 def _cross(totals: TurnTotals, key: tuple[int, int, str], loads: int, stores: int) -> None:
@@ -168,7 +171,7 @@ def _add_moving(totals: TurnTotals, turns: StatedTurns, stay: Staying) -> None:
             memory, widths = fabric.memories[place], fabric.memories[place].widths
             paid = ceil(widths.entries(i, count) / memory.block) * memory.prices[kind]
             paid += widths.energy(i, kind, Fraction(count))
-            totals.energies[place] += times * paid
+            _pay(totals, place, times * paid)
             row.energy += times * paid
             ports = ("read", "shared") if kind == "read" else ("write", "shared")
             rates = [memory.rates[port] for port in ports if port in memory.rates]

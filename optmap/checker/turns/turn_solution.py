@@ -14,7 +14,8 @@ from ..chains.chain_document import CHAIN_WORK, read_chain
 from ..core.fabric import StatedFabric
 from ..core.form import BETWEEN, MOVED
 from ..core.report import Report
-from ..core.shapes import Shape, anything, count, many, maybe, name, number, positive, record, text
+from ..core.shapes import Shape, anything, count, many, maybe, name, positive, record, text
+from ..core.shapes import number as amount_shape
 from ..core.tools import need, plain, spelled
 from ..nests.accesses import objective_value
 from ..nests.nest_counts import UNITS, check_amount, exact_value
@@ -35,7 +36,7 @@ TURN_SOLVED: dict[str, Shape] = {
             level=name,
             occupancy_words=count,
             capacity_words=maybe(count),
-            energy_pj=number,
+            energy_pj=amount_shape,
             energy_exact=text,
             accesses=anything,
         ),
@@ -96,8 +97,9 @@ def check_turn_solution(doc: dict[str, Any]) -> Report:
             "beside what stays, meshes, keeps and rules are kept"
         ),
         spelled(
-            f"counted as {doc['counting']}, one after the other: reads, fills and updates per memory and tensor, energy "
-            f"{float(totals.energy):,.10g} pJ, {totals.cycles:,} cycles, {float(totals.merit('edp')):,.10g} pJ*cycles"
+            f"counted as {doc['counting']}, one after the other: reads, fills and updates per memory and tensor, "
+            f"energy {float(totals.energy):,.10g} pJ, {totals.cycles:,} cycles, "
+            f"{float(totals.merit('edp')):,.10g} pJ*cycles"
         ),
         *floor_lines(doc, chain, real),
     ]
@@ -145,7 +147,7 @@ def check_levels(doc: Any, turns: StatedTurns, totals: TurnTotals) -> None:
             need(row[key] == value, f"{names[place]}: {key} says {row[key]}, counted {value}")
         need(space is None or row["occupancy_words"] <= space, f"{names[place]} holds more than it has room for")
         energy = {"value": row["energy_pj"], "unit": "pJ", "exact": row["energy_exact"]}
-        check_amount(energy, Fraction(totals.energies[place]), "pJ", f"{names[place]}: energy")
+        check_amount(energy, totals.energies.get(place, Fraction(0)), "pJ", f"{names[place]}: energy")
     said = {(*row["between"], row["tensor"]): [row["loads_words"], row["stores_words"]] for row in doc["boundaries"]}
     found = {(names[inner], names[outer], t): words for (inner, outer, t), words in totals.crossing.items()}
     need(said == found and len(said) == len(doc["boundaries"]), "boundaries are not those counted")
@@ -255,8 +257,8 @@ def hearsay(doc: Any) -> list[str]:
     search, status = doc["search"], doc["status"]
     lines = [
         f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
-        f"method {doc['method']!r}, stop {status['stop']!r}, {search['evaluations']:,} evaluations; that it is the best "
-        f"of {status['space']!r} is not verified",
+        f"method {doc['method']!r}, stop {status['stop']!r}, {search['evaluations']:,} evaluations; that it is the "
+        f"best of {status['space']!r} is not verified",
         "how the search went: formulation and tolerance of the relaxation, how often the workload occurs, clock, word "
         "sizes, notes, seconds, seed, versions",
     ]

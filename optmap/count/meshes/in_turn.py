@@ -235,9 +235,9 @@ class _Tally:
             for row in memory.accesses:
                 self._add(memory.name, stored[row.operand.partition("#")[0]], row, each.times)
             self.wired[memory.name] += each.times * sum(memory.wires_pj.values(), Fraction(0))
-        for row in each.count.boundaries:
-            tensor = stored[row.tensor.partition("#")[0]]
-            self._cross(row.between, tensor, each.times * row.loads_words, each.times * row.stores_words)
+        for words in each.count.boundaries:
+            tensor = stored[words.tensor.partition("#")[0]]
+            self._cross(words.between, tensor, each.times * words.loads_words, each.times * words.stores_words)
 
     def _add(self, memory: str, tensor: str, row: Accesses, times: int) -> None:
         words = self.words.setdefault((memory, tensor), Counter())

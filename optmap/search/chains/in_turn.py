@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 
-from optmap.base.errors import InfeasibleError, InputError, OptmapError
+from optmap.base.errors import InfeasibleError, LimitError
 from optmap.count.meshes.in_turn import InTurnCount, TurnCost, count_in_turn
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import KeptBlock, with_given
@@ -25,7 +25,6 @@ from optmap.search.chains.blocks import BlockChoice, GroupBlock, TurnGroup, comm
 from optmap.search.found import Found
 from optmap.search.method import METHODS
 from optmap.search.question import Question
-from optmap.search.result import Answer
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.single import is_in_place, product_alone
 from optmap.workloads.workload import Workload
@@ -39,6 +38,8 @@ SKETCH, FINAL = "sunstone", "exact"
 """Methods that map one statement: blocks are compared by the first, the best one is mapped by the second."""
 LONGEST = 4
 """Statements that are done together, at most."""
+EACH = 0.1
+"""Of the time limit: what one nest may take where several are compared."""
 LEFT = 0.7
 """Of the time limit: when so much is left, no more nests are looked for by the better method."""
 AT_ONCE = 2
@@ -103,6 +104,7 @@ class _InTurn:
         self.alone = {name: product_alone(self.workload, name) for name in self.names}
         self.fabrics: dict[str, Fabric] = {name: fabric_of(alone, self.machine) for name, alone in self.alone.items()}
         self.merit = question.merit
+        self.share = 1.0
         self.nests: dict[object, tuple[Node, ...] | None] = {}
 
     def best(self, *, together: bool) -> Found:
@@ -111,6 +113,7 @@ class _InTurn:
         segments = [self._single(name, FINAL if not together else SKETCH) for name in self.names]
         notes: list[str] = []
         if together:
+            self.share = EACH
             groups = self._groups(notes)
             segments = self._chosen(segments, groups)
             again = self._refined(segments, groups)
@@ -185,9 +188,9 @@ class _InTurn:
             return energy, sum(row.cycles for row in rows), sum(row.port_cycles for row in rows)
 
         found: list[tuple[tuple[Fraction, int, int], list[_Segment]]] = []
-        for mine, way in sorted(((sums(way), way) for way in ways), key=lambda pair: pair[0]):
-            if not any(all(a <= b for a, b in zip(other, mine, strict=True)) for other, _ in found):
-                found.append((mine, way))
+        for (energy, cycles, ports), way in sorted(((sums(way), way) for way in ways), key=lambda pair: pair[0]):
+            if not any(e <= energy and c <= cycles and p <= ports for (e, c, p), _ in found):
+                found.append(((energy, cycles, ports), way))
         return [way for _, way in found]
 
     def _together(self, names: tuple[str, ...], reasons: list[str]) -> Iterator[_Segment]:
@@ -260,10 +263,11 @@ class _InTurn:
             branches.append(nodes)
             if stored[name] in dict(group.inner):
                 branches += [(Compute(statement=each),) for each in self.tails.get(name, ())]
-        loops = [Loop(dim=dim, tile=tile) for dim, tile in block.loops]
+        around: list[Node] = [*self._keeps(block, homes, 0)]
+        for depth, (dim, tile) in enumerate(block.loops, 1):
+            around += [Loop(dim=dim, tile=tile), *self._keeps(block, homes, depth)]
         nodes = (
-            *self._keeps(block, homes, 0),
-            *(node for depth, loop in enumerate(loops, 1) for node in (loop, *self._keeps(block, homes, depth))),
+            *around,
             *(Keep(level=level, tensors=(tensor,)) for tensor, level in group.inner),
             *in_turn(branches),
         )
@@ -310,19 +314,16 @@ class _InTurn:
             counting=self.question.counting,
             method=method,
             tiles=TileRule.DIVISORS,
-            time_limit=max(1.0, self.question.clock.left / 2),
+            time_limit=max(1.0, min(self.question.clock.left / 2, self.share * self.question.time_limit)),
             seed=self.question.seed,
         )
-        answer: Answer[object, object] | None = None
         for tried in dict.fromkeys((method, FINAL)):
             try:
                 answer = METHODS[tried].run(asked)
-                break
-            except InputError:
-                raise
-            except OptmapError:
+            except (InfeasibleError, LimitError):
                 continue
-        return None if answer is None else branch_of(answer.mapping, alone, machine, tuple(homes))
+            return branch_of(answer.mapping, alone, machine, tuple(homes))
+        return None
 
     def _counted(
         self, names: tuple[str, ...], group: TurnGroup | None, block: GroupBlock | None, nodes: tuple[Node, ...]
