@@ -220,8 +220,8 @@ def _check_keeps(leaf: PathLeaf, workload: Workload, machine: Machine, unnamed: 
                 )
         levels = {keep.level for keep in mine if not keep.of}
         partly = {keep.level for keep in mine} - levels
-        homed = bool(mine) and kept.roles[tensor] is TensorRole.INTERMEDIATE  # nothing of it is outside its home
-        outermost = order.index(mine[0].level) if homed else len(order)
+        homed = bool(levels) and kept.roles[tensor] is TensorRole.INTERMEDIATE  # nothing of it is outside its home
+        outermost = max(map(order.index, levels)) if homed else len(order)
         for level in required[tensor]:
             if level not in levels and order.index(level) < outermost:
                 part = ", but a part only" if level in partly else ""

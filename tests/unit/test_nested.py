@@ -179,7 +179,7 @@ def test_attention_and_an_mlp_are_near_their_floors():
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]", {}, "P .* is neither a"),
         ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {}, "S .* has a condition"),
         (PAIR, {"objective": "traffic"}, "bottleneck, sum"),
-        (PAIR, {"machine": "eyeriss"}, "one by itself"),
+        ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {"machine": "eyeriss"}, "S .* has a condition"),
     ],
 )
 def test_what_has_no_mapping_on_levels_is_refused_by_name(text, options, reason):
