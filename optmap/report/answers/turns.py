@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from optmap.answers.documents.saved_turns import TurnEvaluation
+from optmap.answers.documents.turn_parts import turn_counts
 from optmap.base.texts import number, percent
 from optmap.count.meshes.in_turn import InTurnCount
+from optmap.files.machines import machine_document
+from optmap.files.trees import tree_document
+from optmap.files.workloads import workload_document
 from optmap.report.answers.accelerators import accelerator_line, answer_status, merit_text
 from optmap.report.answers.trees import tree_text
 from optmap.report.tables import grid, pairs, workload_lines
@@ -108,3 +113,25 @@ def _accesses(count: InTurnCount) -> str:
     ]
     header = ("memory", "tensor", "reads", "fills", "updates", "energy (pJ)")
     return "Accesses of all instances together, in words\n" + grid(header, "<<>>>>", rows)
+
+
+def evaluation_table(evaluation: TurnEvaluation) -> str:
+    """What statements of a file in turn cost, for people."""
+    saved, count = evaluation.saved, evaluation.count
+    head = pairs([*workload_lines(saved.workload), ("machine", accelerator_line(saved.machine))])
+    return "\n\n".join([head, *count_tables(count), tree_text(saved.tree), pairs(amounts(count))])
+
+
+def evaluation_document(evaluation: TurnEvaluation) -> dict[str, object]:
+    """The JSON document of `evaluate`; the keys that it shares with `solve` mean the same."""
+    saved = evaluation.saved
+    return {
+        "schema": "optmap.accelerator-evaluation/1",
+        "workload": workload_document(saved.workload),
+        "machine": machine_document(saved.machine),
+        "counting": evaluation.counting.name,
+        "mapping": tree_document(saved.tree),
+        **turn_counts(evaluation.count),
+        "violations": list(evaluation.count.broken),
+        "disagreements": evaluation.disagreements,
+    }
