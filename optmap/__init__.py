@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from optmap.answers.documents.recount import Evaluation as Evaluation
     from optmap.answers.documents.saved_tree import SavedTree as SavedTree
     from optmap.answers.documents.saved_tree import TreeEvaluation as TreeEvaluation
+    from optmap.answers.documents.saved_turns import TurnEvaluation as TurnEvaluation
     from optmap.answers.documents.solution import SavedSolution as SavedSolution
     from optmap.answers.over_capacity.capacity_curve import CapacityCurve as CapacityCurve
     from optmap.answers.over_capacity.fused import FusedCurve as FusedCurve
@@ -161,6 +162,7 @@ _HOMES = {
     "answers.documents.recount": "Evaluation",
     "answers.closed_forms.regimes": "Regimes",
     "answers.documents.saved_tree": "SavedTree TreeEvaluation",
+    "answers.documents.saved_turns": "TurnEvaluation",
     "answers.side_by_side.scoring": "Score",
     "answers.documents.solution": "SavedSolution",
     "interchange.formats": "register_format",
