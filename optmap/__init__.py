@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from optmap.answers.over_capacity.fused import FusedNetwork as FusedNetwork
     from optmap.answers.over_capacity.network_sums import NetworkSums as NetworkSums
     from optmap.answers.proofs.boundaries import BoundReport as BoundReport
+    from optmap.answers.proofs.mesh_bound import MeshBound as MeshBound
     from optmap.answers.proofs.program import ProvedProgram as ProvedProgram
     from optmap.answers.side_by_side.comparison import Comparison as Comparison
     from optmap.answers.side_by_side.conformance import Conformance as Conformance
@@ -157,6 +158,7 @@ _HOMES = {
     "answers.closed_forms.closed_forms": "ClosedFormAnswer",
     "answers.side_by_side.comparison": "Comparison",
     "answers.side_by_side.conformance": "Conformance",
+    "answers.proofs.mesh_bound": "MeshBound",
     "answers.proofs.program": "ProvedProgram",
     "answers.side_by_side.race": "Race",
     "answers.documents.recount": "Evaluation",

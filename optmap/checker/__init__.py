@@ -27,6 +27,7 @@ from .core.tools import RefusedError, need, plain
 from .nests.nest_solution import check_nest_solution
 from .tiles.solution import check_solution
 from .trees.tree_solution import check_tree_solution
+from .turns.turn_bound import check_turn_bound
 from .turns.turn_solution import check_turn_solution
 
 __all__ = ["RefusedError", "Report", "check_bound", "check_document", "check_file", "check_solution", "plain"]
@@ -51,6 +52,7 @@ KNOWN = (
     "optmap.sweep-bound/",
     "optmap.accelerator-solution/",
     "optmap.time-bound/",
+    "optmap.mesh-certificate/",
 )
 
 
@@ -94,6 +96,8 @@ def check_document(document: Any) -> Report:
             return check_chain(document)
         if schema == "optmap.time-bound/1":
             return (check_chain_time if "statements" in document["workload"] else check_time_bound)(document)
+        if schema == "optmap.mesh-certificate/1":
+            return check_turn_bound(document)
         if solved:
             return check_tree_solution(document) if walked else check_solution(document)
         if meshes:

@@ -12,6 +12,7 @@ from signing import signed
 import optmap
 from optmap.base.errors import InputError, TreeError
 from optmap.checker import RefusedError, check_document
+from optmap.checker.core.tools import digest
 from optmap.count.meshes.in_turn import count_in_turn
 from optmap.files.library import machine as library_machine
 from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
@@ -217,3 +218,26 @@ def test_methods_are_compared():
     found = optmap.compare(PAIR, extents=EXTENTS, machine="eyeriss_like", objective="energy")
     assert "fused" in str(found)
     assert "apart" in str(found)
+
+
+@pytest.mark.parametrize("objective", ["energy", "cycles", "edp", "port-cycles"])
+def test_bounds_are_what_answers_have_and_are_verified(objective):
+    report = optmap.bound(PAIR, extents=EXTENTS, machine="eyeriss_like", objective=objective)
+    answer = answer_of(CASES[0])
+    assert report.merit.floor == answer.floor
+    check = json.loads(json.dumps(report.certificate))
+    assert any(objective in line for line in check_document(check).verified)
+    for path, _, changed in changed_fields(check, 150):
+        if path[0] in ("bound", "floor") and path[-1] not in ("exact", "port_cycles"):
+            changed["digest"] = digest({key: value for key, value in changed.items() if key != "digest"})
+            with pytest.raises(RefusedError):
+                check_document(changed)
+
+
+def test_a_bound_of_one_statement_is_the_floor_of_its_answers():
+    text, extents = "C[m,n] = A[m,k]*B[k,n]", {"m": 8, "n": 6, "k": 12}
+    report = optmap.bound(text, extents=extents, machine="simba", objective="energy")
+    answer = optmap.solve(text, extents=extents, machine="simba", objective="energy")
+    assert report.merit.value == answer.floor.energy_pj
+    with pytest.raises(InputError, match="cores is for a bound in time"):
+        optmap.bound(text, extents=extents, machine="simba", objective="energy", cores=2)

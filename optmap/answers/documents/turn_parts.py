@@ -44,7 +44,7 @@ def turn_parts(answer: Answer[Any, Any]) -> dict[str, object]:
         "counting": answer.counting.name,
         **turn_counts(answer.count),
         "search": search_claims(answer),
-        "floor": _floor(answer.floor),
+        "floor": None if answer.floor is None else floor_document(answer.floor),
     }
 
 
@@ -77,10 +77,8 @@ def _level(level: TurnLevel, count: InTurnCount) -> dict[str, object]:
     }
 
 
-def _floor(floor: TurnFloor | None) -> dict[str, object] | None:
+def floor_document(floor: TurnFloor) -> dict[str, object]:
     """What no schedule goes below, statement by statement, with the proofs."""
-    if floor is None:
-        return None
     return {
         "energy": amount(floor.merit(Merit.ENERGY), Merit.ENERGY.unit),
         "cycles": int(floor.merit(Merit.CYCLES)),

@@ -26,14 +26,17 @@ from itertools import product
 from typing import Any
 
 from optmap.answers.proofs.floor import crossings_of, least_of
+from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import ContradictionError, InputError
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import refuse_home, with_given
 from optmap.machines.machine import Machine
+from optmap.questions.objective import Objective
 from optmap.questions.options import Merit
 from optmap.search.floors import StatementFloor, TurnFloor
+from optmap.search.question import understood
 from optmap.search.result import Answer
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.single import is_in_place, product_alone
@@ -88,6 +91,22 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
             )
         )
     return TurnFloor(statements=tuple(found)), tuple(notes)
+
+
+def mesh_bound(workload: Workload, machine: Machine, objective: Objective) -> MeshBound:
+    """The floor of an objective.
+
+    Args:
+        workload: products, and functions in place, which cost nothing.
+        machine: with meshes and prices.
+        objective: energy, cycles, their product, or cycles of ports.
+
+    Raises:
+        InputError: for a statement that is neither, or if workload and machine do not go together.
+    """
+    problem, notes = understood(workload, machine)
+    floor, more = turn_floor(problem, machine)
+    return MeshBound(workload=problem, machine=machine, objective=objective, floor=floor, notes=(*notes, *more))
 
 
 def _given(workload: Workload, machine: Machine, name: str, fabric: Fabric) -> Iterator[Machine]:

@@ -26,6 +26,16 @@ from .stated_turns import StatedTurns, turn_nodes
 from .turn_counts import TurnSum, TurnTotals, said_rows, turn_totals
 
 ROW = record(name=name, times=positive, operations=count, energy=AMOUNT, cycles=count, port_cycles=count)
+CROSSING = record(between=BETWEEN, memory_words=positive, words=count, certificate=anything)
+FLOOR = record(
+    energy=AMOUNT,
+    cycles=count,
+    port_cycles=count,
+    statements=many(
+        record(name=name, energy=AMOUNT, cycles=count, port_cycles=count, crossings=many(CROSSING)),
+        1,
+    ),
+)
 TURN_SOLVED: dict[str, Shape] = {
     **{key: shape for key, shape in SOLVED.items() if key not in ("compute_cycles", "utilisation")},
     "workload": CHAIN_WORK,
@@ -45,23 +55,7 @@ TURN_SOLVED: dict[str, Shape] = {
     "statements": many(ROW, 1),
     "moving": many(ROW),
     "port_cycles": count,
-    "floor": maybe(
-        record(
-            energy=AMOUNT,
-            cycles=count,
-            port_cycles=count,
-            statements=many(
-                record(
-                    name=name,
-                    energy=AMOUNT,
-                    cycles=count,
-                    port_cycles=count,
-                    crossings=many(record(between=BETWEEN, memory_words=positive, words=count, certificate=anything)),
-                ),
-                1,
-            ),
-        )
-    ),
+    "floor": maybe(FLOOR),
 }
 TURN_SOLUTION = record(**TURN_SOLVED)
 
@@ -185,22 +179,8 @@ def floor_lines(doc: Any, chain: StatedChain, real: Fraction) -> list[str]:
     if floor is None:
         need(doc["bound"] is None and doc["gap"] is None, "a bound or a gap without a floor")
         return []
-    products = [number for number in range(len(chain.names)) if not is_in_place(chain, number)]
-    need([each["name"] for each in floor["statements"]] == [chain.names[n] for n in products], "floor: statements")
-    energy, cycles, ports, certificates = Fraction(0), 0, 0, 0
-    for number, entry in zip(products, floor["statements"], strict=True):
-        proved, own, port = statement_floor(doc, chain, number, entry["crossings"])
-        said = exact_value(entry["energy"]["exact"], "floor")
-        check_amount(entry["energy"], said, "pJ", "floor")
-        need(said <= proved, f"the floor of {entry['name']} is {float(proved)} pJ")
-        need(
-            entry["cycles"] <= own and entry["port_cycles"] <= port,
-            f"the floor of {entry['name']} is {own} cycles, of ports {port}",
-        )
-        energy, cycles, ports = energy + said, cycles + entry["cycles"], ports + entry["port_cycles"]
-        certificates += len(entry["crossings"])
-    check_amount(floor["energy"], energy, "pJ", "floor")
-    need((floor["cycles"], floor["port_cycles"]) == (cycles, ports), "the floor is not the sum of its statements'")
+    energy, cycles, ports = checked_floor(doc, chain)
+    certificates = sum(len(each["crossings"]) for each in floor["statements"])
     value = objective_value(doc["objective"], energy, cycles, ports)
     need(doc["bound"] is not None, "a floor without a bound")
     check_amount({k: doc["bound"][k] for k in ("value", "unit", "exact")}, value, UNITS[doc["objective"]], "bound")
@@ -215,6 +195,27 @@ def floor_lines(doc: Any, chain: StatedChain, real: Fraction) -> list[str]:
             f"{float(value):,.10g} {UNITS[doc['objective']]}, {shown}"
         )
     ]
+
+
+def checked_floor(doc: Any, chain: StatedChain) -> tuple[Fraction, int, int]:
+    """Energy, cycles, and cycles of ports of a floor, whose statements' are proved."""
+    floor = doc["floor"]
+    products = [number for number in range(len(chain.names)) if not is_in_place(chain, number)]
+    need([each["name"] for each in floor["statements"]] == [chain.names[n] for n in products], "floor: statements")
+    energy, cycles, ports = Fraction(0), 0, 0
+    for number, entry in zip(products, floor["statements"], strict=True):
+        proved, own, port = statement_floor(doc, chain, number, entry["crossings"])
+        said = exact_value(entry["energy"]["exact"], "floor")
+        check_amount(entry["energy"], said, "pJ", "floor")
+        need(said <= proved, f"the floor of {entry['name']} is {float(proved)} pJ")
+        need(
+            entry["cycles"] <= own and entry["port_cycles"] <= port,
+            f"the floor of {entry['name']} is {own} cycles, of ports {port}",
+        )
+        energy, cycles, ports = energy + said, cycles + entry["cycles"], ports + entry["port_cycles"]
+    check_amount(floor["energy"], energy, "pJ", "floor")
+    need((floor["cycles"], floor["port_cycles"]) == (cycles, ports), "the floor is not the sum of its statements'")
+    return energy, cycles, ports
 
 
 def statement_floor(doc: Any, chain: StatedChain, number: int, entries: Any) -> tuple[Fraction, int, int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from optmap.answers.documents.amounts import amount
 from optmap.answers.documents.saved_turns import TurnEvaluation
 from optmap.answers.documents.turn_parts import turn_counts
+from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.texts import number, percent
 from optmap.count.meshes.in_turn import InTurnCount
 from optmap.files.machines import machine_document
@@ -113,6 +115,40 @@ def _accesses(count: InTurnCount) -> str:
     ]
     header = ("memory", "tensor", "reads", "fills", "updates", "energy (pJ)")
     return "Accesses of all instances together, in words\n" + grid(header, "<<>>>>", rows)
+
+
+def bound_table(bound: MeshBound) -> str:
+    """What no mapping costs less than, for people."""
+    rows = [
+        (
+            each.statement,
+            number(float(each.energy_pj)),
+            f"{each.cycles:,}",
+            f"{each.port_cycles:,}",
+            f"{len(each.certificates)}",
+        )
+        for each in bound.floor.statements
+    ]
+    header = ("statement", "energy (pJ)", "cycles", "of ports", "certificates")
+    title = f"At least {merit_text(bound.value)} {bound.unit} of {bound.objective.name}, whatever stays on chip\n"
+    return "\n".join([title + grid(header, "<>>>>", rows), *(f"note: {note}" for note in bound.notes)])
+
+
+def merit_document(bound: MeshBound) -> dict[str, object]:
+    """The same as JSON."""
+    return {
+        **amount(bound.value, bound.unit),
+        "statements": [
+            {
+                "name": each.statement,
+                "energy": amount(each.energy_pj, "pJ"),
+                "cycles": each.cycles,
+                "port_cycles": each.port_cycles,
+            }
+            for each in bound.floor.statements
+        ],
+        "notes": list(bound.notes),
+    }
 
 
 def evaluation_table(evaluation: TurnEvaluation) -> str:
