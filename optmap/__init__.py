@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from optmap.answers.documents.recount import Evaluation as Evaluation
     from optmap.answers.documents.saved_tree import SavedTree as SavedTree
     from optmap.answers.documents.saved_tree import TreeEvaluation as TreeEvaluation
+    from optmap.answers.documents.saved_turns import TurnEvaluation as TurnEvaluation
     from optmap.answers.documents.solution import SavedSolution as SavedSolution
     from optmap.answers.over_capacity.capacity_curve import CapacityCurve as CapacityCurve
     from optmap.answers.over_capacity.fused import FusedCurve as FusedCurve
     from optmap.answers.over_capacity.fused import FusedNetwork as FusedNetwork
     from optmap.answers.over_capacity.network_sums import NetworkSums as NetworkSums
     from optmap.answers.proofs.boundaries import BoundReport as BoundReport
+    from optmap.answers.proofs.mesh_bound import MeshBound as MeshBound
     from optmap.answers.proofs.program import ProvedProgram as ProvedProgram
     from optmap.answers.side_by_side.comparison import Comparison as Comparison
     from optmap.answers.side_by_side.conformance import Conformance as Conformance
@@ -159,11 +161,13 @@ _HOMES = {
     "answers.side_by_side.comparison": "Comparison",
     "answers.side_by_side.mappings": "MappingComparison",
     "answers.side_by_side.conformance": "Conformance",
+    "answers.proofs.mesh_bound": "MeshBound",
     "answers.proofs.program": "ProvedProgram",
     "answers.side_by_side.race": "Race",
     "answers.documents.recount": "Evaluation",
     "answers.closed_forms.regimes": "Regimes",
     "answers.documents.saved_tree": "SavedTree TreeEvaluation",
+    "answers.documents.saved_turns": "TurnEvaluation",
     "answers.side_by_side.scoring": "Score",
     "answers.documents.solution": "SavedSolution",
     "interchange.formats": "register_format",

@@ -13,7 +13,7 @@ from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
 from optmap.base.values import file_path
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
-from optmap.questions.form import objectives_on
+from optmap.questions.form import form_on, objectives_on
 from optmap.questions.objective import OBJECTIVES
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.questions.options import CertificateKind
@@ -150,9 +150,10 @@ class BoundOptions(TargetOptions, WorkloadOptions, total=False):
     objective: Annotated[
         str | None,
         Opt(
-            help="Also the time that no code goes below.",
-            detail="`time`, on a machine with a core: `.time`, of which `.certificate` is the proof then.",
-            metavar="time",
+            help="Also the time that no code goes below, or what no mapping costs less than on an accelerator.",
+            detail="`time`, on a machine with a core: `.time`. Where there are meshes and prices `energy`, `cycles`, "
+            "`edp` or `port-cycles`: `.merit`. `.certificate` is the proof of it then.",
+            metavar="NAME",
         ),
     ]
     cores: Annotated[int, Opt(help="Of the time: cores that share the work.", default=1, least=1)]
@@ -191,9 +192,28 @@ def bound(workload: WorkloadInput, **options: Unpack[BoundOptions]) -> BoundRepo
         raise InputError(
             "cores and caches belong to a bound in time: add objective time, or leave --cores and --caches out"
         )
-    running = _running(**asked) if in_time else None
+    meshes = not form_on(target).floors_apart
+    running = _running(**asked) if in_time and not meshes else None
     report = bound_report(problem, target, asked["methods"], explained=asked["explain"])
+    if in_time and meshes:
+        return _on_meshes(report, asked)
     return report if running is None else with_time(report, running)
+
+
+def _on_meshes(report: BoundReport, asked: dict[str, Any]) -> BoundReport:
+    """A report with the floor of an objective where every mapping brings its own along.
+
+    Raises:
+        InputError: for an objective that means nothing there, and for what belongs to a bound in time.
+    """
+    from optmap.answers.proofs.chain_meshes import mesh_bound
+
+    known = objectives_on(report.machine)
+    choose("objective", asked["objective"], known)
+    for name, plain in {"cores": 1, "caches": "warm"}.items():
+        if asked[name] != plain:
+            raise InputError(f"{name} is for a bound in time: leave it out beside {asked['objective']}")
+    return replace(report, merit=mesh_bound(report.workload, report.machine, known[asked["objective"]]))
 
 
 def _running(*, objective: str, cores: int, caches: str, **_: Any) -> Running:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from optmap.base.errors import InputError
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import fabric_of
 from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
@@ -178,7 +180,7 @@ def _level(name: str, entry: _LevelEntry, tree: MappingTree) -> LevelMapping:
     for ways in (x, y):
         for dim, number in ways.items():
             spatial[dim] = spatial.get(dim, 1) * number
-    tensors = entry.keep.tensors if entry.keep is not None else tuple(dict.fromkeys(t.name for t in workload.tensors))
+    tensors = entry.keep.tensors if entry.keep is not None else _outermost(tree)
     return LevelMapping(
         level=name,
         tile=entry.tile,
@@ -189,6 +191,15 @@ def _level(name: str, entry: _LevelEntry, tree: MappingTree) -> LevelMapping:
         x_order=_own_order(x, workload),
         y_order=_own_order(y, workload),
     )
+
+
+def _outermost(tree: MappingTree) -> tuple[str, ...]:
+    """The tensors that the outermost memory, of which a path has no Keep, does not refuse."""
+    tensors = tree.workload.tensors
+    if _PATHS[tree.machine.form].says_keeps:
+        keeps = fabric_of(tree.workload, tree.machine).memories[-1].keeps
+        tensors = tuple(t for t, keep in zip(tensors, keeps, strict=True) if keep is not KeepRule.REFUSED)
+    return tuple(dict.fromkeys(t.name for t in tensors))
 
 
 def _access_names(tensors: tuple[str, ...], workload: Workload) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.kept_tensors import kept_tensors
+from optmap.workloads.single import is_in_place, product_alone
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -20,7 +21,7 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
     """Levels that have to keep each tensor: all that must, and the innermost that may where none must.
 
     Where a machine says that an inner level is free to keep a tensor and an outer one must, operations may take it from
-    there.
+    there; so they may where prices say what an access to an outer level costs.
 
     Args:
         workload: what the statement is of.
@@ -34,7 +35,7 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
     found: dict[str, set[str]] = {}
     for tensor, levels in rules.items():
         must = [name for name, keep in levels if keep is KeepRule.KEPT]
-        may = [name for name, keep in levels if keep is KeepRule.FREE]
+        may = [name for name, keep in levels if keep is KeepRule.FREE and name not in machine.bypassed]
         found.setdefault(tensor, set()).update(must or may[:1])
     return found
 
@@ -55,8 +56,13 @@ def _free(workload: Workload, statement: Statement, machine: Machine) -> dict[st
 def _stated(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, KeepRule]]]:
     """As `_free`, of memories that have rules."""
     kept = kept_tensors(workload)
-    memories = fabric_of(workload.alone(statement.name), machine).memories[:-1]
-    return _free(workload, statement, machine) | {  # any level may keep statistics of rows
+    every = _free(workload, statement, machine)
+    if is_in_place(workload, statement.name):  # no access of its own
+        return {tensor: [] for tensor in every}
+    plain = statement.multiplies and not statement.domain
+    alone = product_alone(workload, statement.name) if plain else workload.alone(statement.name)
+    memories = fabric_of(alone, machine).memories[:-1]
+    return every | {  # any level may keep statistics of rows
         kept.stored_as[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]
         for number, access in enumerate(statement.accesses)
     }

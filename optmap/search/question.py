@@ -146,4 +146,9 @@ def understood(
         return workload, ()
     notes = () if workload.semantics is Semantics.ASSIGN else (ASSIGNED,)
     solved = workload.with_semantics(Semantics.ASSIGN)
-    return solved, (*notes, *fabric_notes(fabric_of(solved, machine)))
+    if solved.is_product:
+        return solved, (*notes, *fabric_notes(fabric_of(solved, machine)))
+    for each in solved.statements:
+        if each.is_product:
+            notes = (*notes, *fabric_notes(fabric_of(solved.alone(each.name), machine)))
+    return solved, tuple(dict.fromkeys(notes))

@@ -261,6 +261,32 @@ def _tree_answer() -> Presentation:
     )
 
 
+@PRESENTATIONS.add("answer/in-turn")
+def _turn_answer() -> Presentation:
+    from optmap.answers.documents import solution
+    from optmap.report.answers import trees, turns
+    from optmap.report.pictures import tree_plots
+
+    return Presentation(
+        table=turns.answer_table,
+        document=solution.solution_document,
+        nest=trees.answer_nest,
+        pictures={"tree": tree_plots.plot_answer},
+    )
+
+
+@PRESENTATIONS.add("turn-evaluation")
+def _turn_evaluation() -> Presentation:
+    from optmap.report.answers import turns
+    from optmap.report.pictures import tree_plots
+
+    return Presentation(
+        table=turns.evaluation_table,
+        document=turns.evaluation_document,
+        pictures={"tree": tree_plots.plot_evaluated},
+    )
+
+
 @PRESENTATIONS.add("tree-evaluation")
 def _tree_evaluation() -> Presentation:
     from optmap.report.answers import trees

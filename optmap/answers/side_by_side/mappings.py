@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from optmap.answers.documents.recount import Evaluation
 from optmap.answers.documents.saved_tree import SavedTree, TreeEvaluation
+from optmap.answers.documents.saved_turns import TurnEvaluation
 from optmap.answers.documents.solution import SavedSolution
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown
@@ -27,7 +28,7 @@ class CountedMapping:
     """The file that it came from, or what else it is called."""
     mapping: SavedSolution | SavedTree
     """As it was read."""
-    counted: Evaluation[Any] | TreeEvaluation
+    counted: Evaluation[Any] | TreeEvaluation | TurnEvaluation
 
     @property
     def quantities(self) -> dict[Quantity, int | float]:

@@ -1,0 +1,39 @@
+"""Statements of a chain one by one, as machines with meshes and prices take them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from optmap.base.errors import InputError
+from optmap.workloads.expression import product
+from optmap.workloads.workload import Workload
+
+UNCOUNTED = "not counted on machines with meshes: "
+"""What is said of a mapping tree before what it has that is not counted there."""
+
+
+def product_alone(workload: Workload, name: str, left: dict[str, int] | None = None) -> Workload:
+    """A statement that multiplies and adds up, as a workload of its own; numbers among the factors left out.
+
+    Args:
+        workload: the chain.
+        name: of the statement.
+        left: iterations of its dims; None for all.
+
+    Raises:
+        InputError: for any other statement.
+    """
+    statement = workload.statement(name)
+    if not statement.multiplies or statement.domain:
+        what = "has a condition" if statement.domain else "is no sum of products"
+        raise InputError(f"{name} of {workload.title} {what}: {UNCOUNTED}such statements")
+    alone = workload.alone(name)
+    plain = replace(alone, statements=(replace(statement, right=product(len(statement.inputs))),))
+    return plain if left is None else plain.with_extents(**{d: left[d] for d in plain.dims})
+
+
+def is_in_place(workload: Workload, name: str) -> bool:
+    """Whether a statement is a function of elements that is done in place of what it reads."""
+    one = workload.statement(name)
+    stored = workload.stored_as
+    return len(one.inputs) == 1 and one.row is None and not one.domain and stored[one.inputs[0].name] == stored[name]
