@@ -28,7 +28,7 @@ RUN = ("sh", "python")
 """Languages of blocks that are run."""
 MASKS = (
     (re.compile(r"^(time {2,}).*$", re.MULTILINE), rf"\1{LEFT_OUT}"),
-    (re.compile(r"(?<![\w.])\d[\d.,]*(?:e-\d+)? (?=(?:ms|s|seconds)\b)"), f"{LEFT_OUT} "),
+    (re.compile(r"(?<![\w.,=])\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)? (?=(?:ms|s|seconds|per second)\b)"), f"{LEFT_OUT} "),
     (re.compile(r"\boptmap \d+\.\d+\.\d+\b"), f"optmap {LEFT_OUT}"),
 )
 """What differs from run to run, and what is shown in its place."""
