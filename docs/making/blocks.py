@@ -171,11 +171,11 @@ def masked(said: str) -> str:
 
 def matches(shown: str, said: str) -> bool:
     """Whether an output is what a page shows of it, up to what the page leaves out."""
-    pattern = re.escape(shown)
-    left_out = re.escape(LEFT_OUT)
-    pattern = re.sub(rf"(?m)^{left_out}(?:\\\n|\n)", "(?:.*\\\\n)*?", pattern)
-    pattern = pattern.replace(left_out, ".*?")
-    return re.fullmatch(pattern, said) is not None
+    lines = [
+        "(?:.*\n)*?" if line == f"{LEFT_OUT}\n" else ".*?".join(map(re.escape, line.split(LEFT_OUT)))
+        for line in shown.splitlines(keepends=True)
+    ]
+    return re.fullmatch("".join(lines), said) is not None
 
 
 def renewed(shown: str, said: str) -> str:
