@@ -25,9 +25,12 @@ def as_literals(lines: list[str]) -> list[str]:
     return made
 
 
-def process(_app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-    """Rewrite the lines of one docstring in place."""
-    lines[:] = as_literals(lines)
+def process(_app: Any, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Rewrite the lines of one docstring in place.
+
+    Napoleon takes what stands before a colon in the first line of an attribute for its type: that line stays empty.
+    """
+    lines[:] = [*([""] if what in ("attribute", "property", "data") else []), *as_literals(lines)]
 
 
 def setup(app: Any) -> dict[str, bool]:

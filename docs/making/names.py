@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -20,8 +23,17 @@ from optmap.count.policies import POLICIES
 
 VERBS = "Verbs"
 KINDS = (VERBS, "Registering your own", "Answers and nouns", "Errors")
-EXTENDING = ("optmap.search",)
-"""Modules whose public names a method of one's own needs."""
+EXTENDING = {
+    "optmap.search": None,
+    "optmap.mappings.levels": ("LevelMapping", "Mapping"),
+    "optmap.questions.options": ("TileRule", "IntegerRule", "CertificateKind"),
+    "optmap.questions.objective": ("Objective",),
+    "optmap.count.meshes.policy": ("NestPolicy",),
+    "optmap.bounds.result": ("LowerBound",),
+    "optmap.bounds.methods": ("BoundMethod",),
+    "optmap.base.shown": ("Shown", "Presentation"),
+}
+"""Modules that a plug-in needs, with the names in them; None for all that the module has for type checkers."""
 MEANINGS = {
     0: "an answer",
     1: "stdout could not be written: a full disk, or a reader that is gone",
@@ -75,14 +87,24 @@ def _extending() -> str:
         "What a search, a method or a judge of one's own needs beside `optmap` itself: see",
         "[a method of my own](../howto/my-own-method.md).\n",
     ]
-    for module in EXTENDING:
+    for module, names in EXTENDING.items():
         loaded = import_module(module)
         parts.append(f"## {module}\n")
-        for name in sorted(each for each in dir(loaded) if not each.startswith("_") and each not in optmap.__all__):
+        for name in sorted(names or _for_type_checkers(loaded)):
             own = getattr(loaded, name)
-            if inspect.isclass(own) or inspect.isfunction(own):
+            if name not in optmap.__all__ and callable(own):
                 parts.append(_auto(f"{module}.{name}", own))
     return "\n".join(parts)
+
+
+def _for_type_checkers(module: ModuleType) -> Iterator[str]:
+    """The names that a module without imports of its own shows to type checkers."""
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            for each in node.body:
+                if isinstance(each, ast.ImportFrom):
+                    yield from (alias.asname or alias.name for alias in each.names)
 
 
 def _auto(path: str, own: Any) -> str:
