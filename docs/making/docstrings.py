@@ -10,10 +10,15 @@ def as_literals(lines: list[str]) -> list[str]:
     """Lines of a docstring as reStructuredText.
 
     Args:
-        lines: with names between single backquotes, asterisks that are products, and `name_` that is no link.
+        lines: with names between single backquotes, asterisks that are products, and `name_` that is no link; those
+            of examples stay as they are.
     """
-    made = []
+    made, example = [], False
     for line in lines:
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if example:
+            made.append(line)
+            continue
         parts = re.split(r"(`[^`]*`)", line)
         for number, part in enumerate(parts):
             if number % 2:
