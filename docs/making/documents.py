@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import re
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -30,10 +31,14 @@ ASKED = (
     "show resnet18 --json",
     "doctor --json",
     "sweep yolo_caches --plan --json",
-    "solve chains/mlp --memory 64KiB --json",
+    "solve chains/mlp --memory 64KiB -o chain.json --json",
+    "evaluate chain.json --json",
+    "solve resnet18/R12 --machine eyeriss_like --method random --evaluations 40 --journal kept.jsonl --json",
+    "import model.onnx --json",
+    "network model.onnx --fuse --curve --memory 4KiB:16KiB --points 2 --json",
     "export resnet18/R12 --memory 8192w --format text --json",
 )
-"""Commands whose documents no test keeps."""
+"""Commands whose documents no test keeps, run one after the other in one folder; files that they write count, too."""
 FORMATS = {
     "optmap.certificate/1": "optmap.bounds.certificate",
     "optmap.chain-certificate/1": "optmap.bounds.chains.certificate",
@@ -55,19 +60,24 @@ def pages() -> Mapping[str, str]:
     seen: dict[str, list[Any]] = defaultdict(list)
     for document in _kept():
         _collect(document, seen)
-    for words in ASKED:
-        _collect(answer(words), seen)
-    names = sorted(known())
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        _write_model(Path("model.onnx"))
+        for words in ASKED:
+            _collect(answer(words), seen)
+        for value in _values(Path()):
+            _collect(value, seen)
+    homes = known()
     parts, found = [INTRODUCTION], {}
-    for name in names:
+    for name in sorted(homes):
         shape = Shape()
         for each in seen.get(name, ()):
             shape.add(each)
         file = f"{name.removeprefix('optmap.').replace('/', '-')}.json"
         parts.append(f"## {name}\n")
         if not seen.get(name):
+            said = ", ".join(f"`{home}`" for home in homes[name])
             parts.append(
-                "What it holds was measured or written as the search goes on; no test keeps such a document.\n"
+                f"Of {said}. No test keeps such a document: what it holds was measured, or comes from elsewhere.\n"
             )
             continue
         schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **shape.schema()}
@@ -82,18 +92,39 @@ def pages() -> Mapping[str, str]:
     return {"reference/documents.md": "\n".join(parts), **found}
 
 
-def known() -> set[str]:
-    """The schemas that the package writes or reads."""
-    texts = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
-    return {name for text in texts for name in NAME.findall(text)} - OLD
+def known() -> dict[str, list[str]]:
+    """The schemas that the package writes or reads, and the files that name them."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for name in set(NAME.findall(path.read_text(encoding="utf-8"))) - OLD:
+            found[name].append(f"optmap/{path.relative_to(PACKAGE).as_posix()}")
+    return found
 
 
 def _kept() -> Iterator[Any]:
     """The documents that tests keep."""
-    for path in sorted((ROOT / "tests" / "goldens" / "answers").glob("*.json")):
+    yield from _values(ROOT / "tests" / "goldens" / "answers")
+    yield from _values(ROOT / "tests" / "data" / "documents")
+
+
+def _values(folder: Path) -> Iterator[Any]:
+    """All of its JSON files, and the lines of those that have a document a line."""
+    for path in sorted(folder.rglob("*.json")):
         yield json.loads(path.read_text(encoding="utf-8"))
-    for path in sorted((ROOT / "tests" / "data" / "documents").glob("*.json")):
-        yield json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(folder.rglob("*.jsonl")):
+        yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
+
+
+def _write_model(path: Path) -> None:
+    """Two products, one after the other, as an ONNX file."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    tokens, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [32, 16]) for name in ("x", "y"))
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, [16, 16], bytes(1024), raw=True) for name in ("W", "V")]
+    nodes = [helper.make_node("MatMul", ["x", "W"], ["h"]), helper.make_node("MatMul", ["h", "V"], ["y"])]
+    graph = helper.make_graph(nodes, "pair", [tokens], [result], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
 
 
 def answer(words: str) -> Any:
