@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from optmap.answers.proofs.program import ProvedProgram as ProvedProgram
     from optmap.answers.side_by_side.comparison import Comparison as Comparison
     from optmap.answers.side_by_side.conformance import Conformance as Conformance
+    from optmap.answers.side_by_side.mappings import MappingComparison as MappingComparison
     from optmap.answers.side_by_side.race import Race as Race
     from optmap.answers.side_by_side.scoring import Score as Score
     from optmap.api import bound as bound
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from optmap.verbs.checking import evaluate as evaluate
     from optmap.verbs.comparing import algorithms as algorithms
     from optmap.verbs.comparing import compare as compare
+    from optmap.verbs.comparing import compare_mappings as compare_mappings
     from optmap.verbs.comparing import randomized as randomized
     from optmap.verbs.curving import curve as curve
     from optmap.verbs.deriving import classes as classes
@@ -139,7 +141,7 @@ _HOMES = {
     "verbs.catalogue": "doctor list load machine show workload",
     "verbs.checking": "check conformance evaluate",
     "checker": "Report",
-    "verbs.comparing": "algorithms compare randomized",
+    "verbs.comparing": "algorithms compare compare_mappings randomized",
     "verbs.curving": "curve",
     "verbs.deriving": "classes closed_form derive inferred_reuse regimes",
     "base.errors": (
@@ -155,6 +157,7 @@ _HOMES = {
     "answers.proofs.boundaries": "BoundReport",
     "answers.closed_forms.closed_forms": "ClosedFormAnswer",
     "answers.side_by_side.comparison": "Comparison",
+    "answers.side_by_side.mappings": "MappingComparison",
     "answers.side_by_side.conformance": "Conformance",
     "answers.proofs.program": "ProvedProgram",
     "answers.side_by_side.race": "Race",

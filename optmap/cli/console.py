@@ -26,6 +26,8 @@ Parameters = ParamSpec("Parameters")
 
 PATIENCE_S = 2.0
 """Work that takes longer than this reports progress, in seconds."""
+COLUMNS = 80
+"""Of the page that answers are written for."""
 REFRESH_S = 0.25
 """How often progress is redrawn, in seconds."""
 LIMIT_REACHED = LimitError.exit_code
@@ -35,6 +37,8 @@ _SAID: ContextVar[bool] = ContextVar("said", default=False)
 """Whether the running command has written its answer."""
 _CONTEXT: ContextVar[typer.Context | None] = ContextVar("context", default=None)
 """Of the running command: what was typed."""
+_WIDE: ContextVar[bool] = ContextVar("wide", default=False)
+"""Whether tables may be as wide as they are."""
 _PLUGINS: ContextVar[tuple[str, ...]] = ContextVar("plugins", default=())
 """Modules to import before the command runs."""
 
@@ -56,7 +60,14 @@ def say_answer(found: Any, *, as_json: bool, text: str | None = None) -> None:
     if as_json:
         say_document(found.to_dict())
     else:
-        say(str(found) if text is None else text)
+        say_text(str(found) if text is None else text)
+
+
+def say_text(text: str) -> None:
+    """Write an answer for people to stdout, its long lines broken where the page ends."""
+    from optmap.report.page import paragraphs
+
+    say(paragraphs(text))
 
 
 def say_document(document: Mapping[str, object]) -> None:
@@ -131,6 +142,7 @@ def guarded(command: Callable[Parameters, int | None], *, stoppable: bool = Fals
         _SAID.set(False)
         try:
             begun()
+            _set_page()
             _load_plugins()
             code = command(*args, **kwargs) or 0
             sys.stdout.flush()
@@ -157,6 +169,26 @@ def begin(context: typer.Context, plugins: Sequence[str]) -> None:
     """
     _CONTEXT.set(context)
     _PLUGINS.set((*_PLUGINS.get(), *plugins))
+
+
+def widen(asked: bool) -> None:
+    """Let tables be as wide as they are, if that is asked for."""
+    if asked:
+        _WIDE.set(True)
+
+
+def _set_page() -> None:
+    """The width of the page for what is written from now on.
+
+    Raises:
+        InputError: for a variable `OPTMAP_COLUMNS` that is no whole number.
+    """
+    from optmap.report.page import WIDTH
+
+    text = os.environ.get("OPTMAP_COLUMNS", "")
+    if text and not text.isdecimal():
+        raise InputError(f"OPTMAP_COLUMNS is {text!r}; it must be a whole number of columns, 0 for any")
+    WIDTH.set(0 if _WIDE.get() else int(text or COLUMNS))
 
 
 def refuse_unused(why: str, *parameters: str) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from optmap.base.texts import several
 from optmap.cli.completing import completed
-from optmap.cli.console import complain, guarded, refuse_unused, say
+from optmap.cli.console import complain, guarded, refuse_unused, say_document, say_text
 from optmap.cli.options import JsonOption, output_option, taking
 from optmap.sweeps.options import EngineName, GridOptions
 
@@ -69,7 +69,6 @@ def sweep(
 ) -> int:
     """Run a sweep and print what was done."""
     from optmap.base.errors import InputError
-    from optmap.base.writing import to_json
     from optmap.sweeps import run
     from optmap.sweeps.spec_io import read_spec
 
@@ -80,13 +79,19 @@ def sweep(
     if plan:
         refuse_unused("is not for --plan, which does nothing", "resume", "retry", "engine", "scheduler")
         planned = run.plan_sweep(made, directory, jobs=options["jobs"])
-        say(to_json(_plan_document(planned)) if as_json else _plan_table(planned))
+        if as_json:
+            say_document(_plan_document(planned))
+        else:
+            say_text(_plan_table(planned))
         return 0
     if resume and not (directory / "rows").is_dir():
         raise InputError(f"{directory}: nothing to resume here; leave out --resume to start")
     with Bar() as bar:
         tally = run.sweep(made, directory, **options, progress=bar)
-    say(to_json(_tally_document(tally, directory)) if as_json else _tally_table(tally, directory))
+    if as_json:
+        say_document(_tally_document(tally, directory))
+    else:
+        say_text(_tally_table(tally, directory))
     if tally.interrupted:
         complain(
             f"interrupted with {tally.done:,} of {several(tally.points, 'point')}; run the same command to continue"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import fabric_of
+from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.kept_tensors import kept_tensors
 from optmap.workloads.statement import Statement
@@ -29,7 +30,7 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
     Raises:
         InputError: for an accelerator that cannot say it of this statement.
     """
-    rules = _rules(workload, statement, machine)
+    rules = _RULES[machine.form](workload, statement, machine)
     found: dict[str, set[str]] = {}
     for tensor, levels in rules.items():
         must = [name for name, keep in levels if keep is KeepRule.KEPT]
@@ -40,19 +41,25 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
 
 def refused_levels(workload: Workload, statement: Statement, machine: Machine) -> Permissions:
     """Levels that must not keep each tensor; arguments and errors as for `required_levels`."""
-    rules = _rules(workload, statement, machine)
+    rules = _RULES[machine.form](workload, statement, machine)
     return {tensor: {name for name, keep in levels if keep is KeepRule.REFUSED} for tensor, levels in rules.items()}
 
 
-def _rules(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, KeepRule]]]:
-    """Per tensor what every bounded level, inner first, says of it."""
+def _free(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, KeepRule]]]:
+    """Per tensor what every bounded level, inner first, says of it: that it may hold it."""
     kept = kept_tensors(workload)
     free = [(level.name, KeepRule.FREE) for level in machine.levels]
-    every = {kept.stored_as[access.name]: free for access in kept.touched[statement.name]}
-    if not machine.stores:
-        return every
+    return {kept.stored_as[access.name]: free for access in kept.touched[statement.name]}
+
+
+def _stated(workload: Workload, statement: Statement, machine: Machine) -> dict[str, list[tuple[str, KeepRule]]]:
+    """As `_free`, of memories that have rules."""
+    kept = kept_tensors(workload)
     memories = fabric_of(workload.alone(statement.name), machine).memories[:-1]
-    return every | {  # any level may keep statistics of rows
+    return _free(workload, statement, machine) | {  # any level may keep statistics of rows
         kept.stored_as[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]
         for number, access in enumerate(statement.accesses)
     }
+
+
+_RULES = {FormName.TILES: _free, FormName.NEST: _stated}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
+from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from optmap.machines.machine import Machine
 from optmap.mappings.constraints import Constraints
 from optmap.mappings.levels import Mapping
 from optmap.report.merged import names_text
+from optmap.report.page import cell_lines, columns_of, fitted, hung
 from optmap.workloads.padding import padding_text
 from optmap.workloads.workload import Workload
 
@@ -29,29 +31,43 @@ LEFT = "<"
 def grid(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
     """Aligned columns, two spaces apart, with a rule under the header.
 
+    Where the page is narrower (`page.WIDTH`), words are broken; what is still wider becomes several tables, one below
+    the other, each with the first column.
+
     Args:
         header: column titles.
         align: one `<` or `>` per column.
         rows: cells as text, as many as there are columns.
     """
     cells = [tuple(header), *(tuple(row) for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if side == LEFT else cell.rjust(width)
-            for cell, width, side in zip(row, widths, align, strict=True)
-        ).rstrip()
+    return "\n\n".join(
+        _grid([[row[column] for column in some] for row in cells], "".join(align[column] for column in some))
+        for some in columns_of(cells, align)
+    )
+
+
+def _grid(cells: Sequence[Sequence[str]], align: str) -> str:
+    """One table, the header first."""
+    widths = fitted(cells, align)
+    blocks = [
+        [
+            "  ".join(
+                part.ljust(width) if side == LEFT else part.rjust(width)
+                for part, width, side in zip(parts, widths, align, strict=True)
+            ).rstrip()
+            for parts in zip_longest(*map(cell_lines, row, widths), fillvalue="")
+        ]
         for row in cells
     ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
+    blocks.insert(1, ["  ".join("-" * width for width in widths)])
+    return "\n".join(line for block in blocks for line in block)
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> str:
     """A block of labelled lines with the values in one column."""
     rows = list(rows)
     width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label.ljust(width)}  {value}".rstrip() for label, value in rows)
+    return "\n".join(hung(value, f"{label.ljust(width)}  ") for label, value in rows)
 
 
 def sizes(values: dict[str, int]) -> str:

@@ -18,10 +18,11 @@ from optmap.count.timing import Prediction
 from optmap.count.timing.floor import Running, floor_cycles
 from optmap.count.trees import count_tree
 from optmap.machines.fabric import Fabric
+from optmap.machines.form import FormName
 from optmap.mappings.demanded import as_demanded
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import Nest, mapping_of, nest_of
-from optmap.questions.form import FormName, form_on
+from optmap.questions.form import form_on
 from optmap.questions.options import TileRule
 from optmap.search.accelerators.hopeless import refuse_hopeless
 from optmap.search.floors import Number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.clock import INTERRUPTED, Clock, limited, stopping
@@ -30,9 +31,11 @@ from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
     from optmap.answers.side_by_side.comparison import Comparison
+    from optmap.answers.side_by_side.mappings import MappingComparison
     from optmap.baselines.randomized import RandomizedComparison
     from optmap.machines.machine import Machine
     from optmap.report.algorithms import AlgorithmComparison
+    from optmap.search.result import Answer
     from optmap.workloads.workload import Workload
 
 ELSEWHERE = "compare takes objective, counting and evaluations on accelerators only; leave them out"
@@ -82,6 +85,28 @@ class CompareOptions(WorkloadOptions, total=False):
     ]
     time_limit: Annotated[TimeLimitOption, Here(help="Per solve.")]
     progress: ProgressOption
+
+
+def compare_mappings(*solutions: Answer[Any, Any] | str | Path) -> MappingComparison:
+    """Mappings of one workload side by side, each counted again: costs, words, and where the nests differ.
+
+    Args:
+        *solutions: two or more answers of `solve`, solution files, or files with a mapping tree, on any machines.
+
+    Raises:
+        InputError: if a file cannot be used, there are fewer than two, or they are of different workloads.
+        LimitError: for a tree that has to be walked and is too large.
+    """
+    from optmap.answers.side_by_side.mappings import CountedMapping, compare_counted
+    from optmap.report.answers.loading import saved_mapping
+    from optmap.verbs.checking import evaluate
+
+    counted = []
+    for place, each in enumerate(solutions, 1):
+        mapping = saved_mapping(each)
+        name = str(each) if isinstance(each, str | Path) else f"mapping {place}"
+        counted.append(CountedMapping(name=name, mapping=mapping, counted=evaluate(mapping)))
+    return compare_counted(counted)
 
 
 COMPARE = declared(CompareOptions)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
+from optmap.machines.form import FormName
 from optmap.machines.machine import CapacityRule
-from optmap.questions.form import FormName, form_on
+from optmap.questions.form import form_on
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import (
     CapacityOption,

@@ -101,6 +101,13 @@ def _nest_comparison() -> Presentation:
     return Presentation(table=compare.methods_table, document=compare.methods_document, plot=beside_plot.plot_methods)
 
 
+@PRESENTATIONS.add("mapping-comparison")
+def _mapping_comparison() -> Presentation:
+    from optmap.report.answers import mappings
+
+    return Presentation(table=mappings.mappings_table, document=mappings.mappings_document)
+
+
 @PRESENTATIONS.add("evaluation/nest")
 def _nest_evaluation() -> Presentation:
     from optmap.report.answers import nest_evaluation

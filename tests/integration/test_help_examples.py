@@ -43,6 +43,8 @@ LIMITS = {
 }
 """What is said after an example, so that it ends soon; an incumbent is an answer then."""
 LIMIT_REACHED = 4
+NO_PAGES = {"emit", "export", "--format", "--json", "--yaml"}
+"""What programs read."""
 SWEEP = 'workloads: ["C[i,j] += A[i,k]*B[k,j]"]\nextents: {i: 24, j: 20, k: 16}\nmethods: [bound]\n' + (
     "capacities: {values: [40w]}\n"
 )
@@ -118,6 +120,11 @@ def _small(words: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("words", RUN, ids=" ".join)
-def test_an_example_works(optmap: Command, folder: Path, words: tuple[str, ...]) -> None:
+def test_an_example_works(
+    optmap: Command, folder: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPTMAP_COLUMNS")
     run = optmap(*_small(words), cwd=folder, code=None)
     assert run.code == 0 or (run.code == LIMIT_REACHED and "--time-limit" in _small(words)), run.err
+    if not NO_PAGES.intersection(words):
+        assert [line for line in run.out.splitlines() if len(line) > 80 and " " in line.strip()] == []

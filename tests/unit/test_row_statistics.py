@@ -113,6 +113,7 @@ ONLINE = {
     "S[m,l] = A[m,k]*B[k,l]; P[m,l] = 2*rmsnorm(S[m,l], l)/3; T[m,l] = relu(P[m,l]); C[m,n] = T[m,l]*D[l,n]*2": "TC",
     "P[m,l] = rmsnorm(X[m,l], l)*G[l]; C[m,n] = P[m,l]*D[l,n]; E[m,k] = P[m,l]*F[l,k]": "CE",
     "P[m,l] = softmax(X[m,l], l)*(Y[m,l] + 1); C[m] = P[m,l]": "C",
+    "P[m,l] = softmax(X[m,l], l); C[m] = P[m,l]*D[l,n]": "C",
 }
 WHOLE = {
     "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l, whole); C[m,n] = P[m,l]*D[l,n]": "C",
@@ -124,6 +125,7 @@ WHOLE = {
     "P[m,l] = softmax(X[m,l], l); T[m,l] = exp(P[m,l]); C[m,n] = T[m,l]*D[l,n]": "T",
     "P[m,l] = softmax(X[m,l], l); T[m,l] = P[m,l]/2": "T",
     "P[m,l] = softmax(X[m,l], l); C[m] max= P[m,l]*D[l]": "C",
+    "S[h,m,l] = A[h,m,k]*B[h,l,k]; P[h,m,l] = softmax(S[h,m,l], l); C[m,n] = P[h,m,l]*D[h,l,n]": "C",
     "P[m,l] = softmax(X[m,l], l); C[m,n] = P[m,l]*D[l,n] + P[m,l]*E[l,n]": "C",
 }
 
@@ -131,7 +133,7 @@ WHOLE = {
 @pytest.mark.parametrize(("text", "waits"), [*((text, False) for text in ONLINE), *((text, True) for text in WHOLE)])
 def test_rows_are_read_early_where_sums_of_them_can_be_rescaled(text, waits):
     workload = parse_workload(
-        text, {d: 3 for d in "mlkn" if f"{d}]" in text or f"{d}," in text}, semantics=Semantics.ASSIGN
+        text, {d: 3 for d in "hmlkn" if f"{d}]" in text or f"{d}," in text}, semantics=Semantics.ASSIGN
     )
     (mine,) = row_statistics(workload)
     readers = {**ONLINE, **WHOLE}[text]

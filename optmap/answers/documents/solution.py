@@ -34,11 +34,12 @@ from optmap.files.reading import read_json
 from optmap.files.workloads import read_workload, workload_document
 from optmap.kernels.code_options import CodeOptions
 from optmap.machines.fabric import fabric_of
+from optmap.machines.form import FormName
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.held import Held
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import nest_of
-from optmap.questions.form import FormName, form_on, objectives_on
+from optmap.questions.form import form_on, objectives_on
 from optmap.questions.objective import BOTTLENECK, PREDICTED_TIME
 from optmap.questions.options import Merit, TileRule
 from optmap.search.floors import Number

@@ -108,10 +108,11 @@ def every_course(extent: int, tiles: Iterable[int]) -> list[Course]:
     """All iterations of the loops over one dim."""
     found: list[Course] = [((0, extent),)]
     for tile in tiles:
+        many = sum(-(-(course[-1][1] - course[-1][0]) // tile) for course in found)
+        need(many <= 2**18, "not counted: too many iterations under conditions")
         found = [
             (*course, (low, min(low + tile, course[-1][1]))) for course in found for low in range(*course[-1], tile)
         ]
-        need(len(found) <= 2**18, "not counted: too many iterations under conditions")
     return found
 
 

@@ -11,8 +11,8 @@ band, in a row and of one size, are alike and counted once; trips that the edge 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypeVar, cast
 
@@ -29,7 +29,7 @@ Ranges = tuple[tuple[str, Interval], ...]
 """What is left of every dim."""
 V = TypeVar("V", int, NDArray[np.int64])
 """A number or an array of numbers."""
-FAR = 2**31
+FAR = 2**64
 """A difference that no two iterations have."""
 
 
@@ -254,6 +254,7 @@ def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, in
 
     Returns:
         None if two differ, one is of another form or met by no point, or another statement has one of the two dims.
+        Its ends are differences that there are.
     """
     every = tuple(statements)
     bands = {band_of(each.domain) for each in every if each.domain}
@@ -262,7 +263,16 @@ def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, in
     (band,) = bands
     if band is None or any(not each.domain and {band.first, band.second} & {*each.dims} for each in every):
         return None
-    return band if band.points((0, extents[band.first]), (0, extents[band.second])) else None
+    one, other = extents[band.first], extents[band.second]
+    if not band.points((0, one), (0, other)):
+        return None
+    return replace(band, low=max(band.low, 1 - one), high=min(band.high, other - 1))  # small numbers in arrays
+
+
+def beyond_64_bits(keeps: Sized, weights: Mapping[str, int], extents: Mapping[str, int]) -> bool:
+    """Whether what Keeps hold together, or the pairs of two dims, may need numbers of more than 64 bits."""
+    held = len(keeps) * sum(weights.values()) * prod(extents.values())
+    return max(held, 4 * max(extents.values()) ** 2) >= 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +283,13 @@ class BandPlaces:
         band: of the statement.
         first: what is left of its first dim outside its loops and inside each of them, in every step.
         second: of the other one.
+        exact: whether numbers may be beyond 64 bits, so that they are Python's.
     """
 
     band: IndexBand
     first: Sequence[tuple[Interval, ...]]
     second: Sequence[tuple[Interval, ...]]
+    exact: bool = False
 
     def held(self, dims: Sequence[str], depths: tuple[int, int], cell: Mapping[str, Interval]) -> NDArray[np.int64]:
         """Values of the two dims of which elements of a tensor are held, together, in every place.
@@ -308,7 +320,7 @@ class BandPlaces:
 
     def _sides(self, *depths: int) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]:
         one, other = (
-            np.array([place[depth] for place in places], np.int64)
+            np.array([place[depth] for place in places], object if self.exact else np.int64)
             for depth, places in zip(depths, (self.first, self.second), strict=True)
         )
         return (one[:, :1], one[:, 1:]), (other[:, 0][None], other[:, 1][None])

@@ -37,12 +37,12 @@ from numpy.typing import NDArray
 
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
-from optmap.count.trees.bands import BandPlaces, BandRuns, IndexBand, band_of_statements
+from optmap.count.trees.bands import BandPlaces, BandRuns, IndexBand, band_of_statements, beyond_64_bits
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.runs import BoxRuns, Interval, size
-from optmap.count.trees.steps import common, every_step, starts
+from optmap.count.trees.steps import common, every_step, place_count, starts
 from optmap.count.trees.views import TensorView, UnboxedError, views_of
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
@@ -147,6 +147,9 @@ class _Boxes:
             views = [path.views[tensor] for tensor in keep.tensors if tensor in path.views]
             if any(not wanted <= set(view.dims) or (wanted and view.window) for view in views):
                 raise UnboxedError(f"{keep.level} keeps a part of {', '.join(keep.tensors)} that is no box")
+        of = {} if self.band is None else {d: self.extents[d] for d in (self.band.first, self.band.second)}
+        if place_count(path.loops(path.leaf.address), of) > MOST_PLACES:
+            raise UnboxedError(f"{path.leaf.statement} is visited in more than {MOST_PLACES:,} places of its band")
 
     def _check_end(self, leaf: PathLeaf, keep: Placed) -> None:
         """Refuse a Keep that is not there for whole branches, one after the other, of a sequence right below it."""
@@ -289,12 +292,12 @@ class _Boxes:
         for keep in path.keeps:
             if tensor in keep.tensors and keep.level != source:
                 self._view_below(keep, tensor)
-                loops = path.loops(keep.address)
-                if windows.iterations(loops, self.extents) > windows.MOST:
-                    raise UnboxedError(f"{tensor} is held in more than {windows.MOST:,} iterations")
-                words = windows.entered(access, loops, path.outside(keep), self.extents)
+                words = windows.entered(access, path.loops(keep.address), path.outside(keep), self.extents)
                 if words is None:
-                    raise UnboxedError(f"{access}: what {keep.level} keeps of it has gaps")
+                    raise UnboxedError(
+                        f"{access}: what {keep.level} keeps of it has gaps, or changes in more than {windows.MOST:,} "
+                        "iterations"
+                    )
                 pair = (keep.level, source, tensor)
                 loads[pair] += words
                 stores[pair] += 0
@@ -337,9 +340,7 @@ class _Boxes:
         """Take in the most that is held at any visit in a band."""
         loops = path.loops(path.leaf.address)
         one, other = (every_step(loops, dim, self.extents[dim]) for dim in (band.first, band.second))
-        if len(one) * len(other) > MOST_PLACES:
-            raise UnboxedError(f"{path.leaf.statement} is visited in more than {MOST_PLACES:,} places of its band")
-        edge = BandPlaces(band, one, other)
+        edge = BandPlaces(band, one, other, exact=beyond_64_bits(path.keeps, self.kept.weights, self.extents))
         others = [d for d in self.extents if d not in (band.first, band.second)]
         visited = edge.visited
         for place in product(*(self._places(path, dim, every=dim in pinned) for dim in others)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from optmap.count.trees.runs import Interval
 from optmap.mappings.nodes import Loop
@@ -28,6 +29,21 @@ def every_step(loops: Iterable[Loop], dim: str, extent: int) -> list[Place]:
                 for start in range(*before[-1], loop.tile)
             ]
     return found
+
+
+def place_count(loops: Sequence[Loop], extents: Mapping[str, int]) -> int:
+    """How many places `every_step` finds of some dims with their extents, multiplied."""
+    total = 1
+    for dim, extent in extents.items():
+        sizes = {extent: 1}
+        for loop in (each for each in loops if each.dim == dim):
+            inside = Counter[int]()
+            for size, times in sizes.items():
+                inside[loop.tile] += size // loop.tile * times
+                inside[size % loop.tile] += times * (size % loop.tile > 0)
+            sizes = +inside
+        total *= sum(sizes.values())
+    return total
 
 
 def starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:

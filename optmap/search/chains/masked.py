@@ -36,11 +36,6 @@ def has_conditions(workload: Workload) -> bool:
     return any(each.domain for each in workload.statements)
 
 
-def without_conditions(workload: Workload) -> Workload:
-    """The chain with all points of its statements."""
-    return replace(workload, statements=tuple(replace(each, domain=()) for each in workload.statements))
-
-
 def best_masked(question: Question, find: Find) -> tuple[Node, ...]:
     """The nodes of the mapping with the least objective of those that are tried.
 
@@ -79,7 +74,7 @@ def best_masked(question: Question, find: Find) -> tuple[Node, ...]:
 def _candidates(question: Question, find: Find) -> Iterator[tuple[Node, ...]]:
     """Mappings of the chain without conditions for some amounts of room, each once."""
     (level,) = question.machine.levels
-    plain = without_conditions(question.workload)
+    plain = question.workload.without_conditions
     words = level.most_words(question.workload.word_bits)
     dims = {dim for each in question.workload.statements for condition in each.domain for dim in condition.dims}
     seen = set[str]()

@@ -140,7 +140,7 @@ def family_of(workload: Workload, *, stores: bool = True) -> _Family:
 
 def _of_masked(question: Question, *, together: bool) -> _BestTree:
     """The best mapping that was tried of a chain under conditions."""
-    plain = masked.without_conditions(question.workload)
+    plain = question.workload.without_conditions
     find = family_of(plain, stores=question.objective.stores)
     spaces = set[str]()
 
