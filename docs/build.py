@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--notebooks", action="store_true", help="run the notebooks, for pages with their outputs")
     parser.add_argument("--no-run", action="store_true", help="run no blocks: pages without pictures")
-    parser.add_argument("--jobs", type=int, default=2, help="pages that are run at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="pages and notebooks that are run at a time")
     chosen = parser.parse_args(arguments)
     output = chosen.output.resolve()
     begun = time.monotonic()
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen.only:
         source = output / "source"
         stage(every, source)
-        write_pages(source, chosen.notebooks)
+        write_pages(source, chosen.notebooks, chosen.jobs)
         _say(f"pages are written, after {time.monotonic() - begun:.0f} s")
         failed += _sphinx(source, output / "html")
     _say(f"done after {time.monotonic() - begun:.0f} s: {'FAILED' if failed else output / 'html' / 'index.html'}")
