@@ -187,20 +187,21 @@ def local_order(board: Game, draw: Random) -> list[int]:
 
 def counted_comings(board: Game, order: list[int], memory: int) -> list[int]:
     """How often each word comes to a memory of so many words, creations counted; the farthest next use is dropped."""
-    uses: list[list[int]] = [[] for _ in board.words]
-    for time, o in enumerate(order):
-        for w in range(len(board.words)):
-            if board.touched[o] >> w & 1:
-                uses[w].append(time)
-    comings, fast = [0] * len(board.words), set[int]()
-    for time, o in enumerate(order):
-        needed = {w for w in range(len(board.words)) if board.touched[o] >> w & 1}
-        for w in needed - fast:
-            comings[w] += 1
-        fast = {w for w in fast | needed if w in needed or uses[w][-1] > time}
-        later = {w: next((t for t in uses[w] if t > time), len(order)) for w in fast - needed}
+    touched = [bits_of(board.touched[o]) for o in order]
+    following, last = list[list[int]](), [len(order)] * len(board.words)
+    for time in range(len(order) - 1, -1, -1):
+        following.append([last[w] for w in touched[time]])
+        for w in touched[time]:
+            last[w] = time
+    comings, fast = [0] * len(board.words), dict[int, int]()  # per word that is there its next use
+    for words, uses in zip(touched, reversed(following), strict=True):
+        for w, use in zip(words, uses, strict=True):
+            if w not in fast:
+                comings[w] += 1
+            fast[w] = use
+        fast = {w: use for w, use in fast.items() if use < len(order) or w in words}
+        later = {w: use for w, use in fast.items() if w not in words}
         while len(fast) > memory:
             furthest = max(sorted(later), key=later.__getitem__)
-            fast.discard(furthest)
-            del later[furthest]
+            del fast[furthest], later[furthest]
     return comings

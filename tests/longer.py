@@ -34,6 +34,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "batch_counting": (),
     "bounds_soundness": ("20000", "7"),
     "chain_floor_attack": ("300", "5000", "7"),
+    "chain_orders_attack": ("20000", "7"),
     "checker_mutants": ("20000", "7"),
     "constraints_attack": ("--cases", "400"),
     "exact_attack": ("--all", "100", "--itself", "300"),

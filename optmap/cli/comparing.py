@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.clock import stopping
+from optmap.base.errors import InputError
 from optmap.cli.completing import completed
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, picture_option, taking
@@ -63,6 +64,12 @@ def compare(
 ) -> int:
     """Print bound and mappings of a workload, or saved mappings."""
     if len(workload) > 1 or workload[0].endswith(".json"):
+        for word in workload:
+            if not word.endswith(".json"):
+                raise InputError(
+                    f"{word}: one workload is compared, or files of mappings, which end in .json; lists are written "
+                    "with commas, as in --methods mopt,iooub"
+                )
         refuse_unused("is for a workload, and these are files", "plot", *options)
         say_answer(comparing.compare_mappings(*workload), as_json=as_json)
         return 0

@@ -65,7 +65,7 @@ def say_answer(found: Any, *, as_json: bool, text: str | None = None) -> None:
 
 def say_text(text: str) -> None:
     """Write an answer for people to stdout, its long lines broken where the page ends."""
-    from optmap.report.page import paragraphs
+    from optmap.base.page import paragraphs
 
     say(paragraphs(text))
 
@@ -183,7 +183,7 @@ def _set_page() -> None:
     Raises:
         InputError: for a variable `OPTMAP_COLUMNS` that is no whole number.
     """
-    from optmap.report.page import WIDTH
+    from optmap.base.page import WIDTH
 
     text = os.environ.get("OPTMAP_COLUMNS", "")
     if text and not text.isdecimal():

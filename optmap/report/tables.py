@@ -8,12 +8,12 @@ from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from optmap.base.page import cell_lines, columns_of, fitted, html_table, hung
 from optmap.base.texts import number, percent, several
 from optmap.machines.machine import Machine
 from optmap.mappings.constraints import Constraints
 from optmap.mappings.levels import Mapping
 from optmap.report.merged import names_text
-from optmap.report.page import cell_lines, columns_of, fitted, hung
 from optmap.workloads.padding import padding_text
 from optmap.workloads.workload import Workload
 
@@ -40,7 +40,8 @@ def grid(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> st
         rows: cells as text, as many as there are columns.
     """
     cells = [tuple(header), *(tuple(row) for row in rows)]
-    return "\n\n".join(
+    marked = html_table(header, align, cells[1:])
+    return marked or "\n\n".join(
         _grid([[row[column] for column in some] for row in cells], "".join(align[column] for column in some))
         for some in columns_of(cells, align)
     )
@@ -67,7 +68,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> str:
     """A block of labelled lines with the values in one column."""
     rows = list(rows)
     width = max(len(label) for label, _ in rows)
-    return "\n".join(hung(value, f"{label.ljust(width)}  ") for label, value in rows)
+    return html_table((), LEFT * 2, rows) or "\n".join(hung(value, f"{label.ljust(width)}  ") for label, value in rows)
 
 
 def sizes(values: dict[str, int]) -> str:

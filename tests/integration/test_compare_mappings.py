@@ -11,7 +11,7 @@ import optmap
 
 from .conftest import Command
 
-NEST = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=24,j=20,k=16")
+NEST = ("C[i,j] += A[i,k]*B[k,j]", "--extents", "i=96,j=85,k=77")
 PAIR = ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "--extents", "m=24,l=20,k=6,n=5")
 
 
@@ -19,8 +19,8 @@ PAIR = ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "--extents", "m=24,l=2
 def folder(optmap: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("mappings")
     for name, args in {
-        "any": (*NEST, "--machine", "bottleneck"),
-        "divisors": (*NEST, "--machine", "bottleneck", "--tiles", "divisors"),
+        "any": (*NEST, "--machine", "balanced"),
+        "divisors": (*NEST, "--machine", "balanced", "--tiles", "divisors"),
         "mesh": (*NEST, "--semantics", "assign", "--machine", "eyeriss_like"),
         "mesh2": (*NEST, "--semantics", "assign", "--machine", "eyeriss_like", "--method", "random"),
         "fused": (*PAIR, "--memory", "100w"),
@@ -77,7 +77,7 @@ def test_what_cannot_be_compared_is_refused(
 
 
 def test_answers_are_compared_in_python(folder: Path) -> None:
-    text, extents = NEST[0], {"i": 24, "j": 20, "k": 16}
+    text, extents = NEST[0], {"i": 96, "j": 85, "k": 77}
     answer = optmap.solve(text, extents=extents, memory="64w")
     found = optmap.compare_mappings(answer, optmap.solve(text, extents=extents, memory="128w"))
     assert [each.name for each in found.mappings] == ["mapping 1", "mapping 2"]

@@ -2,13 +2,17 @@
 
 import re
 
+import matplotlib.pyplot as plt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from shell import run
 
+import optmap
+from optmap.base.errors import CheckError, UnknownNameError
+from optmap.base.page import WIDTH, as_html, paragraphs
+from optmap.base.shown import verified
 from optmap.report import grid
-from optmap.report.page import WIDTH, paragraphs
 from optmap.report.tables import pairs
 
 
@@ -78,3 +82,34 @@ def test_wide_leaves_tables_as_they_are(capsys, monkeypatch):
     monkeypatch.setenv("OPTMAP_COLUMNS", "many")
     _, said = run("show", "eyeriss", capsys=capsys, code=2)
     assert "OPTMAP_COLUMNS is 'many'" in said
+
+
+def test_on_a_page_of_html_tables_are_tables_and_all_else_is_as_it_is():
+    WIDTH.set(0)
+    html = as_html(lambda: f"title <1>\n{grid(('a', 'b'), '<>', [('x & y', '1')])}\n\nfor (i)\n  x;\n")
+    assert html == (
+        "<pre>title &lt;1&gt;</pre>\n"
+        '<table><thead><tr><th style="text-align: left">a</th><th style="text-align: right">b</th></tr></thead>'
+        '<tbody><tr><td style="text-align: left">x &amp; y</td><td style="text-align: right">1</td></tr>'
+        "</tbody></table>\n"
+        "<pre>for (i)\n  x;</pre>"
+    )
+    assert "<table>" not in grid(("a",), "<", [("x",)])
+
+
+def test_an_answer_is_framed_drawn_into_axes_and_checked():
+    answer = optmap.solve("C[i,j] += A[i,k]*B[k,j]", extents={"i": 48, "j": 40, "k": 32}, machine="balanced")
+    frame = answer.to_frame()
+    assert list(frame.columns) == ["between", "tensor", "loads_words", "stores_words"]
+    assert frame.loads_words.sum() == sum(row.loads_words for row in answer.boundaries)
+    assert list(answer.to_frame("levels").level) == ["L1", "L2", "L3"]
+    with pytest.raises(UnknownNameError, match="unknown part 'level'"):
+        answer.to_frame("level")
+    assert answer.check().verified
+    document = answer.to_dict()
+    document["cost"]["value"] += 1
+    with pytest.raises(CheckError, match="refused"):
+        verified(document)
+    figure, axes = plt.subplots()
+    assert answer.plot(axes=axes) is axes
+    plt.close(figure)

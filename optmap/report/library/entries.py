@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from optmap.base.page import prose
 from optmap.base.shown import Shown
 from optmap.base.texts import number, several
 from optmap.files.machines import machine_document
 from optmap.files.network import Network
 from optmap.files.workloads import layer_document, workload_document
 from optmap.machines.machine import Machine
-from optmap.report.page import prose
 from optmap.report.tables import (
     boundary_table,
     grid,

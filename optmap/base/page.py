@@ -1,23 +1,69 @@
-"""How wide answers may be where people read them: tables and lines that are wider are broken by meaning.
+"""The page that answers are written on: text of some width, or HTML.
 
-Nothing is broken unless somebody asks for a width, as the command line does.
+Tables and lines that are wider than the page are broken by meaning; nothing is broken unless somebody asks for a width,
+as the command line does. On a page of HTML, as notebooks have it, tables of text leave a mark in the text, and stand
+beside it until all is written.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from html import escape
 
 WIDTH: ContextVar[int] = ContextVar("width", default=0)
 """Columns of a page; 0 for any number."""
+_TABLES: ContextVar[list[str] | None] = ContextVar("tables", default=None)
+"""HTML of the tables of the page so far; None on a page of text."""
+MARK = "\0"
+"""Around the number of a table in the text."""
 PROSE = 100
 """Columns of descriptions on a page of any width."""
 TEXT = 16
 """Least width of a column of words that is narrowed."""
 GAP = 2
 """Between columns."""
+
+
+def as_html(write: Callable[[], str]) -> str:
+    """What is written on a page of HTML, its tables as tables and all else as it is."""
+    token = _TABLES.set([])
+    try:
+        text = write()
+        tables = _TABLES.get() or []
+    finally:
+        _TABLES.reset(token)
+    pieces = text.split(MARK)  # every second one is the number of a table
+    parts = (
+        tables[int(piece)] if place % 2 else f"<pre>{escape(piece.strip(chr(10)))}</pre>" if piece.strip() else ""
+        for place, piece in enumerate(pieces)
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def html_table(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str | None:
+    """The mark of a table on a page of HTML; None on a page of text.
+
+    Args:
+        header: column titles; none for labelled lines.
+        align: one `<` or `>` per column.
+        rows: cells as text.
+    """
+    tables = _TABLES.get()
+    if tables is None:
+        return None
+    style = [f' style="text-align: {"left" if side == "<" else "right"}"' for side in align]
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return (
+            f"<tr>{''.join(f'<{tag}{own}>{escape(cell)}</{tag}>' for cell, own in zip(cells, style, strict=True))}</tr>"
+        )
+
+    head = f"<thead>{row(header, 'th')}</thead>" if header else ""
+    tables.append(f"<table>{head}<tbody>{''.join(row(tuple(cells), 'td') for cells in rows)}</tbody></table>")
+    return f"{MARK}{len(tables) - 1}{MARK}"
 
 
 def prose(text: str, first: str = "") -> str:
