@@ -73,7 +73,8 @@ def _python() -> str:
         "# Python names\n",
         "Everything that `import optmap` offers. A verb is the command of the same name; its options are keyword",
         "arguments, which the shell has too. Counts are in words of the workload, sizes in bytes where a unit says so,",
-        "times in seconds.\n",
+        "times in seconds. What all answers can do (save, draw, be checked) is that of their base class",
+        "[Shown](extending.md#optmapbaseshownshown).\n",
     ]
     for kind, names in public().items():
         parts.append(f"## {kind}\n")
