@@ -75,7 +75,7 @@ def to_run(every: list[Page]) -> list[Page]:
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """What commands of the pages find: `optmap`, this interpreter, and caches of their own."""
+    """What commands of the pages find: `optmap`, this interpreter, caches of their own, nothing set for optmap."""
     programs = scratch / "bin"
     programs.mkdir(parents=True, exist_ok=True)
     for name, words in {"optmap": "-m optmap", "python": ""}.items():
@@ -83,7 +83,7 @@ def environment(scratch: Path) -> dict[str, str]:
         file.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n', encoding="utf-8")
         file.chmod(0o755)
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith("OPTMAP_")},
         "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]),
         "PYTHONPATH": str(ROOT),
         "MPLBACKEND": "Agg",
