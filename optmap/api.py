@@ -53,6 +53,13 @@ def solve(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Answer[An
         InputError: for anything that cannot be accepted.
         InfeasibleError: if nothing fits, or no mapping meets the constraints: which, and what would do.
         ContradictionError: if the mapping moves fewer words than the bound allows.
+
+    Examples:
+        >>> found = optmap.solve("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64", memory="256w")
+        >>> found.mapping.levels[0].tile, found.exact
+        ({'i': 14, 'j': 16, 'k': 1}, 45056)
+        >>> found.bound.value <= found.exact
+        True
     """
     full = SOLVE["certificate"].read(options) is CertificateKind.FULL
     question = question_of(workload, **options)
@@ -181,6 +188,11 @@ def bound(workload: WorkloadInput, **options: Unpack[BoundOptions]) -> BoundRepo
 
     Raises:
         InputError: for anything that cannot be accepted, a method that does not apply included.
+
+    Examples:
+        >>> report = optmap.bound("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64", memory="256w")
+        >>> report.outermost.best.loads_words
+        33024
     """
     from optmap.answers.proofs.beside import with_time
     from optmap.answers.proofs.boundaries import bound_report

@@ -82,6 +82,11 @@ def workload(
 
     Raises:
         InputError: if it cannot be understood.
+
+    Examples:
+        >>> product = optmap.workload("C[i,j] += A[i,k]*B[k,j]", "i=6,j=4,k=5")
+        >>> product.dims, product.word_bits
+        (('i', 'j', 'k'), 32)
     """
     return workload_of(name, extents, semantics, padding, outputs)
 
@@ -91,6 +96,10 @@ def machine(name: MachineInput | None = None, *, memory: MemoryInput | None = No
 
     Raises:
         InputError: if it cannot be understood.
+
+    Examples:
+        >>> [level.name for level in optmap.machine("i7-9700k").levels]
+        ['Reg', 'L1', 'L2', 'L3']
     """
     return machine_of(name, memory)
 

@@ -66,6 +66,11 @@ def evaluate(
     Raises:
         InputError: if the file cannot be used.
         LimitError: if the nest is too large to simulate.
+
+    Examples:
+        >>> found = optmap.solve("C[i,j] += A[i,k]*B[k,j]", extents="i=8,j=8,k=8", memory="64w")
+        >>> optmap.evaluate(found).disagreements
+        []
     """
     from dataclasses import replace
 

@@ -174,6 +174,11 @@ def regimes(workload: WorkloadInput, **options: Unpack[RegimesOptions]) -> Regim
         LimitError: if the closed form has thousands of regions.
 
     Source: Dinh's dissertation, chapter 4.2 and Algorithm 8.
+
+    Examples:
+        >>> product = optmap.regimes("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64")
+        >>> len(product.regimes)
+        5
     """
     from optmap.answers.closed_forms.regime_lookup import looked_up
 
