@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from enum import Enum
 from types import TracebackType
 from typing import Any, ParamSpec
 
@@ -33,10 +34,24 @@ REFRESH_S = 0.25
 LIMIT_REACHED = LimitError.exit_code
 """Exit code of an answer that a limit or a signal cut short."""
 
+
+class Told(Enum):
+    """How much is said on stderr beside answers."""
+
+    NOTHING = 0
+    """Errors alone."""
+    TERMINAL = 1
+    """Notes, and on a terminal progress."""
+    EVERYTHING = 2
+    """Notes, and progress as lines, on a terminal or not."""
+
+
 _SAID: ContextVar[bool] = ContextVar("said", default=False)
 """Whether the running command has written its answer."""
 _CONTEXT: ContextVar[typer.Context | None] = ContextVar("context", default=None)
 """Of the running command: what was typed."""
+_TOLD: ContextVar[Told] = ContextVar("told", default=Told.TERMINAL)
+"""How much is said beside answers."""
 _WIDE: ContextVar[bool] = ContextVar("wide", default=False)
 """Whether tables may be as wide as they are."""
 _PLUGINS: ContextVar[tuple[str, ...]] = ContextVar("plugins", default=())
@@ -84,7 +99,8 @@ def complain(message: str) -> None:
 
 def note(message: str) -> None:
     """Write to stderr what a reader should know beside the answer."""
-    _remark("note", message)
+    if _TOLD.get() is not Told.NOTHING:
+        _remark("note", message)
 
 
 def _remark(kind: str, message: str) -> None:
@@ -177,6 +193,28 @@ def widen(asked: bool) -> None:
         _WIDE.set(True)
 
 
+def hush(asked: bool) -> None:
+    """Say nothing but answers and errors, if that is asked for."""
+    if asked:
+        _TOLD.set(Told.NOTHING)
+
+
+def tell_all(asked: bool) -> None:
+    """Say in lines how far work is, on a terminal or not, if that is asked for."""
+    if asked:
+        _TOLD.set(Told.EVERYTHING)
+
+
+def draws() -> bool:
+    """Whether stderr is a terminal on which progress is drawn."""
+    return _TOLD.get() is Told.TERMINAL and sys.stderr.isatty()
+
+
+def tells() -> bool:
+    """Whether progress is written as lines."""
+    return _TOLD.get() is Told.EVERYTHING
+
+
 def _set_page() -> None:
     """The width of the page for what is written from now on.
 
@@ -246,7 +284,7 @@ def _end_at_once(number: int) -> None:
 
 
 class Progress:
-    """A line on stderr for work that takes more than two seconds, only on a terminal.
+    """How far work is that takes more than two seconds: a line that changes on a terminal; lines, if asked for.
 
     Use as a context manager and as the `progress(text, fraction)` callback of a search.
     """
@@ -256,8 +294,9 @@ class Progress:
         self._fraction: float | None = None
         self._start = time.monotonic()
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._draw, daemon=True)
-        self._shown = sys.stderr.isatty()
+        lines = tells()
+        self._thread = threading.Thread(target=self._write if lines else self._draw, daemon=True)
+        self._shown = lines or draws()
 
     def __call__(self, text: str, fraction: float) -> None:
         """Say what is being done and how much of it is done (0 to 1)."""
@@ -279,9 +318,18 @@ class Progress:
         if self._done.wait(PATIENCE_S):
             return
         while not self._done.wait(REFRESH_S):
-            share = "" if self._fraction is None else f" {100 * self._fraction:3.0f} %"
-            seconds = time.monotonic() - self._start
-            sys.stderr.write(f"\r\x1b[K{self._text}{share} ({seconds:.0f} s)")
+            sys.stderr.write(f"\r\x1b[K{self._state()}")
             sys.stderr.flush()
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
+
+    def _write(self) -> None:
+        while not self._done.wait(PATIENCE_S):
+            sys.stderr.write(f"{self._state()}\n")
+            sys.stderr.flush()
+
+    def _state(self) -> str:
+        """What is done, how much of it, and the time it took."""
+        share = "" if self._fraction is None else f" {100 * self._fraction:3.0f} %"
+        seconds = time.monotonic() - self._start
+        return f"{self._text}{share} ({seconds:.0f} s)"
