@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from optmap.base.page import cell_lines, columns_of, fitted, html_table, hung
-from optmap.base.texts import number, percent, several
+from optmap.base.texts import number, percent, seconds_text, several
 from optmap.machines.machine import Machine
 from optmap.mappings.constraints import Constraints
 from optmap.mappings.levels import Mapping
@@ -279,6 +279,11 @@ def exact_meaning(*, held: bool) -> str:
     return "as held, every tile and slice" if held else "whole nest, one-trip loops skipped"
 
 
+def _lasting(result: TileAnswer) -> str:
+    """The time of a cost in cycles, where the machine's clock is known."""
+    return seconds_text(result.cost, result.machine.clock_hz) if result.cost_unit == "cycles" else ""
+
+
 def _integer_gap(result: TileAnswer) -> str:
     if result.integer_gap is None:
         return "none: " + ("nothing has to move" if result.relaxation.proved else "no relaxation is proved")
@@ -344,6 +349,7 @@ def _summary(result: TileAnswer) -> list[tuple[str, str]]:
     proof = f"proved, tolerance {relaxation.tolerance:.3g}" if relaxation.proved else "local, no bound"
     rows = [
         ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
+        *([("  lasts", lasting)] if (lasting := _lasting(result)) else []),
         ("exact", f"{number(result.exact)} {result.cost_unit} ({exact_meaning(held=result.held is not None)})"),
         (
             "relaxation" if relaxation.proved else "program optimum",

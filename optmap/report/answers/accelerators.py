@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from optmap.base.texts import number, percent
+from optmap.base.texts import energy_text, number, percent
 from optmap.base.values import nearest_float
 from optmap.count.meshes.results import SpatialCost
 from optmap.machines.machine import Machine
@@ -127,7 +127,7 @@ def merit_text(value: Number) -> str:
 def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
     """Energy, cycles and their product, as lines."""
     return [
-        ("energy", f"{number(float(cost.energy_pj))} pJ"),
+        ("energy", energy_text(cost.energy_pj)),
         ("cycles", f"{cost.cycles:,} (decided by {cost.bottleneck})"),
         ("EDP", f"{float(cost.edp):.6g} pJ*cycles"),
         ("utilisation", f"{percent(*_parts(cost.utilisation))} of all arithmetic units"),
@@ -171,7 +171,7 @@ def _summary(result: NestAnswer) -> list[tuple[str, str]]:
             (
                 "floor",
                 f"{merit_text(floor.merit(result.merit))} {unit}, of every schedule: "
-                f"energy {number(float(floor.energy_pj))} pJ, cycles {floor.cycles:,}",
+                f"energy {energy_text(floor.energy_pj)}, cycles {floor.cycles:,}",
             )
         )
     if gap is not None:

@@ -8,7 +8,7 @@ from optmap.answers.documents.amounts import amount
 from optmap.answers.documents.saved_turns import TurnEvaluation
 from optmap.answers.documents.turn_parts import turn_counts
 from optmap.answers.proofs.mesh_bound import MeshBound
-from optmap.base.texts import number, percent
+from optmap.base.texts import energy_text, number, percent
 from optmap.count.meshes.in_turn import InTurnCount
 from optmap.files.machines import machine_document
 from optmap.files.trees import tree_document
@@ -43,7 +43,7 @@ def count_tables(count: InTurnCount) -> list[str]:
 def amounts(count: InTurnCount) -> list[tuple[str, str]]:
     """Energy, cycles and their product."""
     return [
-        ("energy", f"{number(float(count.energy_pj))} pJ"),
+        ("energy", energy_text(count.energy_pj)),
         ("cycles", f"{count.cycles:,} (most of them of {count.bottleneck})"),
         ("edp", f"{merit_text(count.edp)} pJ*cycles"),
     ]
@@ -56,7 +56,7 @@ def _summary(answer: Answer[Any, Any]) -> list[tuple[str, str]]:
         rows += [
             (
                 f"  {each.statement}",
-                f"energy {number(float(each.energy_pj))} pJ, cycles {each.cycles:,}",
+                f"energy {energy_text(each.energy_pj)}, cycles {each.cycles:,}",
             )
             for each in floor.statements
         ]
