@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 
@@ -13,21 +16,31 @@ def as_literals(lines: list[str]) -> list[str]:
         lines: with names between single backquotes, asterisks that are products, and `name_` that is no link; those
             of examples stay as they are.
     """
-    made, example = [], False
+    made: list[str] = []
+    for example, group in groupby(_marked(lines), key=itemgetter(0)):
+        text = "\n".join(line for _, line in group)
+        made += (text if example else _literal(text)).split("\n")
+    return made
+
+
+def _marked(lines: Iterable[str]) -> Iterator[tuple[bool, str]]:
+    """Every line with whether it is one of an example, which ends with a blank line."""
+    example = False
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
-        if example:
-            made.append(line)
-            continue
-        parts = re.split(r"(`[^`]*`)", line)
-        for number, part in enumerate(parts):
-            if number % 2:
-                parts[number] = f"`{part}`"
-            else:
-                starred = re.sub(r"(?<!\\)(\*+)", lambda found: "\\*" * len(found[1]), part)
-                parts[number] = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", starred).replace("|", "\\|")
-        made.append("".join(parts))
-    return made
+        yield example, line
+
+
+def _literal(text: str) -> str:
+    """Lines without examples; what stands in backquotes may go on in the next line."""
+    parts = re.split(r"(`[^`]*`)", text)
+    for number, part in enumerate(parts):
+        if number % 2:
+            parts[number] = f"`{part}`"
+        else:
+            starred = re.sub(r"(?<!\\)(\*+)", lambda found: "\\*" * len(found[1]), part)
+            parts[number] = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", starred).replace("|", "\\|")
+    return "".join(parts)
 
 
 def process(_app: Any, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:

@@ -83,8 +83,9 @@ def test_proofs_are_the_documentation_of_their_modules() -> None:
 
 
 def test_docstrings_are_read_as_they_are_meant() -> None:
-    said = ["`Opt` of **options, a*b and name_.", "a | b"]
-    assert docstrings.as_literals(said) == ["``Opt`` of \\*\\*options, a\\*b and name\\_.", "a \\| b"]
+    said = ["`Opt` of **options, a*b and name_.", "a | b `c", "d` e", ">>> 2*3", "6", "", "f*g"]
+    made = ["``Opt`` of \\*\\*options, a\\*b and name\\_.", "a \\| b ``c", "d`` e", ">>> 2*3", "6", "", "f\\*g"]
+    assert docstrings.as_literals(said) == made
 
 
 def test_links_into_the_repository_are_links_into_the_site() -> None:
