@@ -40,8 +40,13 @@ def product_alone(workload: Workload, name: str, left: dict[str, int] | None = N
     """
     statement = workload.statement(name)
     if not is_single(statement):
-        what = "has a condition" if statement.domain else "is neither a sum of products nor a function of elements"
-        raise InputError(f"{name} of {workload.title} {what}: {UNCOUNTED}such statements")
+        what = "is neither a sum of products nor a function of several tensors element by element"
+        what = "has a function of rows" if statement.row is not None else what
+        what = "has a condition" if statement.domain else what
+        raise InputError(
+            f"{name} of {workload.title} {what}; such statements are not counted on machines with meshes and prices: "
+            "leave it out, or take a machine without them"
+        )
     alone = workload.alone(name)
     plain = replace(alone, statements=(replace(statement, right=product(len(statement.inputs))),))
     return plain if left is None else plain.with_extents(**{d: left[d] for d in plain.dims})

@@ -198,7 +198,7 @@ def test_a_tree_is_read_as_nests():
     [
         (
             "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]",
-            "P .* is neither a sum of products",
+            "P .* has a function of rows",
         ),
         ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", "S .* has a condition"),
     ],
