@@ -6,6 +6,7 @@ of solutions and certificates (tests/data/documents) and what the commands of `A
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
@@ -14,11 +15,12 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import optmap
-from making.markdown import code
+from making.markdown import code, literal, table
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(optmap.__file__).parent
@@ -44,6 +46,8 @@ FORMATS = {
     "optmap.chain-certificate/1": "optmap.bounds.chains.certificate",
 }
 """Modules that say what every field of a certificate means, and what is checked."""
+ROWS = {"optmap.rows/4": ("optmap.sweeps.records.rows", "Row")}
+"""Classes whose fields, with the text under each, are the columns of a table that is kept."""
 INTRODUCTION = """\
 # JSON documents
 
@@ -74,6 +78,9 @@ def pages() -> Mapping[str, str]:
             shape.add(each)
         file = f"{name.removeprefix('optmap.').replace('/', '-')}.json"
         parts.append(f"## {name}\n")
+        if name in ROWS:
+            parts += ["The columns of the Parquet files of a sweep:\n", _columns(*ROWS[name])]
+            continue
         if not seen.get(name):
             said = ", ".join(f"`{home}`" for home in homes[name])
             parts.append(
@@ -90,6 +97,19 @@ def pages() -> Mapping[str, str]:
                 code(import_module(FORMATS[name]).__doc__ or ""),
             ]
     return {"reference/documents.md": "\n".join(parts), **found}
+
+
+def _columns(module: str, name: str) -> str:
+    """The fields of a class with their types and the texts under them, as a table."""
+    tree = ast.parse(Path(str(import_module(module).__file__)).read_text(encoding="utf-8"))
+    (own,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    rows = []
+    for field, text in pairwise(own.body):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            kind = ast.unparse(field.annotation).replace("None", "nothing").replace(" | ", " or ")
+            rows.append((literal(ast.unparse(field.target)), kind, str(text.value.value)))
+    assert rows
+    return table(("column", "type", "what it is"), rows)
 
 
 def known() -> dict[str, list[str]]:

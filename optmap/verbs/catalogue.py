@@ -112,6 +112,10 @@ def list_names(kind: str | None = None) -> Listing:
 
     Raises:
         UnknownNameError: for a kind that is none.
+
+    Examples:
+        >>> optmap.list("networks").to_dict()["networks"]
+        ['mobilenet', 'resnet18', 'resnet50', 'yolo9000']
     """
     from optmap.report.library.entries import Listing
 
@@ -154,6 +158,10 @@ def show(name: WorkloadInput | MachineInput, **options: Unpack[ShowOptions]) -> 
     Raises:
         UnknownNameError: for a name that the library does not have.
         InputError: for anything else that cannot be accepted.
+
+    Examples:
+        >>> optmap.show("resnet18/R9").value.extents["k"]
+        256
     """
     from optmap.report.library.showing import shown
 

@@ -126,6 +126,12 @@ def compare(workload: WorkloadInput, **options: Unpack[CompareOptions]) -> Compa
     Raises:
         InputError: for anything that cannot be accepted.
         ContradictionError: if a mapping moves fewer words than the bound allows.
+
+    Examples:
+        >>> product = optmap.workload("C[i,j] += A[i,k]*B[k,j]", "i=64,j=64,k=64")
+        >>> both = optmap.compare(product, memory="256w", methods="mopt,iooub")
+        >>> both.rows[0].bound_words, {name: row.loads_words for name, row in both.rows[0].found.items()}
+        (37120, {'mopt': 40960, 'iooub': 38740})
     """
     from optmap.answers.side_by_side.comparison import Comparison, ComparisonRow, common_notes, comparison_rows
     from optmap.api import question_of

@@ -97,6 +97,11 @@ def export(
         InputError: for anything that cannot be accepted.
         InfeasibleError: if not even the smallest tiles fit.
         LimitError: if the time is over before a program is solved.
+
+    Examples:
+        >>> product = optmap.workload("C[i,j] += A[i,k]*B[k,j]", "i=64,j=64,k=64")
+        >>> optmap.export(product, memory="256w", format="text").splitlines()[0]
+        '# tile program of C[i,j] += A[i,k] * B[k,j] on two-level, loop orders Fast i,j,k'
     """
     from optmap.base.writing import write_text
 
@@ -165,6 +170,11 @@ def program(workload: WorkloadInput, **options: Unpack[ProgramOptions]) -> Prove
         InputError: for anything that cannot be accepted.
         InfeasibleError: if not even the smallest tiles fit.
         LimitError: if the time is over before a program is solved.
+
+    Examples:
+        >>> program = optmap.program("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64", memory="256w")
+        >>> round(program.value)
+        43072
     """
     from optmap.answers.proofs.program import proved_program
     from optmap.report.answers.programs import per_level

@@ -54,6 +54,7 @@ def test_schemas_hold_for_the_documents_that_they_are_formed_of(monkeypatch: pyt
     made = documents.pages()
     page = made["reference/documents.md"]
     assert set(re.findall(r"^## (.*)$", page, flags=re.MULTILINE)) == set(documents.known())
+    assert "| `traffic_words` | int or nothing | Exact loads and stores" in page
     shape = documents.Shape()
     values = [{"words": 1, "gaps": [1.5, 2]}, {"words": None, "room": {"L1": 1, "Fast": 2}}]
     for value in values:
