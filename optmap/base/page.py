@@ -81,13 +81,14 @@ def hung(text: str, first: str, *, rest: str | None = None, width: int | None = 
         width: columns; those of the page if left out.
     """
     width = WIDTH.get() if width is None else width
-    if not width or len(first) + len(text) <= width:
+    most = max(width, len(first) + 2 * TEXT) if width else 0
+    if not most or len(first) + len(text) <= most:
         return f"{first}{text}".rstrip()
     rest = " " * len(first) if rest is None else rest
     return "\n".join(
         textwrap.wrap(
             text,
-            max(width, len(first) + 2 * TEXT),
+            most,
             initial_indent=first,
             subsequent_indent=rest,
             break_long_words=False,
@@ -168,5 +169,5 @@ def cell_lines(cell: str, width: int) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """Words with the blank after them, in pieces that end in a slash."""
-    return re.findall(r"[^ /]*/|[^ /]+ *", text)
+    """Words with the blanks after them, in pieces that end in a slash."""
+    return re.findall(r"[^ /]*/ *|[^ /]+ *", text)

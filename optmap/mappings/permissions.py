@@ -9,7 +9,7 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.kept_tensors import kept_tensors
-from optmap.workloads.single import is_in_place, product_alone
+from optmap.workloads.single import is_in_place, is_single, product_alone
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -59,8 +59,7 @@ def _stated(workload: Workload, statement: Statement, machine: Machine) -> dict[
     every = _free(workload, statement, machine)
     if is_in_place(workload, statement.name):  # no access of its own
         return {tensor: [] for tensor in every}
-    plain = statement.multiplies and not statement.domain
-    alone = product_alone(workload, statement.name) if plain else workload.alone(statement.name)
+    alone = product_alone(workload, statement.name) if is_single(statement) else workload.alone(statement.name)
     memories = fabric_of(alone, machine).memories[:-1]
     return every | {  # any level may keep statistics of rows
         kept.stored_as[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]

@@ -333,7 +333,7 @@ OF_LEVELS_TIME = replace(OF_LEVELS, objectives=(PREDICTED_TIME.name,))
 OF_MESHES = Route(solve=_fused_on_meshes, objectives=ALL_MERITS, meshes=True, tiles=(TileRule.DIVISORS,), chains=True)
 FUSED = Method(
     name="fused",
-    description="chains of products in one memory or on several levels: fused and unfused trees of a family",
+    description="chains: fused and unfused trees of a family, in one memory, on several levels, or on meshes in turn",
     routes=(OF_CHAINS, OF_LEVELS, OF_CHAIN_TIME, OF_LEVELS_TIME, OF_MESHES),
 )
 APART = Method(

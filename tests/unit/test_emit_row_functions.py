@@ -1,6 +1,7 @@
 """Code of functions of rows, and under conditions, is right whatever tree it is written for."""
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,6 +89,24 @@ def test_exponentials_of_what_is_far_apart_do_not_overflow(tmp_path: Path) -> No
     code = emit_code(workload, tree, tree.machine)
     (given,) = contents([code], 1)
     check([code], tmp_path, [[given[0], *(30 * each for each in given[1:3]), given[3]]])
+
+
+@pytest.mark.parametrize("names", [{"P": "row"}, {"A": "expf", "m": "row"}], ids=str)
+def test_tensors_and_dims_that_are_called_like_what_the_code_uses_have_other_names_in_c(
+    names: dict[str, str], tmp_path: Path
+) -> None:
+    text = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), PAIR)
+    sizes = {names.get(d, d): n for d, n in {"m": 5, "l": 9, "k": 3, "n": 4}.items()}
+    workload = parse_workload(text, sizes, semantics=Semantics.ASSIGN, name="named")
+    nodes = [
+        {"loop": names.get("m", "m"), "tile": 2},
+        {"keep": "buffer", "tensors": [*dict.fromkeys(workload.stored_as.values()), f"{names.get('P', 'P')}.row"]},
+        {"loop": "l", "tile": 4},
+        {"sequence": [[{"compute": each.name}] for each in workload.statements]},
+    ]
+    tree = tree_of(nodes, workload)
+    code = emit_code(workload, tree, tree.machine)
+    check([code], tmp_path, contents([code], 3))
 
 
 def test_rows_of_which_blocks_are_masked_whole_are_right(tmp_path: Path) -> None:

@@ -34,6 +34,14 @@ def test_words_of_a_cell_are_broken_and_numbers_are_not():
     )
 
 
+def test_blanks_stay_behind_slashes_and_a_label_is_there_without_a_value():
+    rows = [("L1", "loads / stores of a / b, and of c/d / e", "1")]
+    lines = [line[4:].removesuffix("1").strip() for line in grid(("at", "words", "n"), "<<>", rows).splitlines()[2:]]
+    assert len(lines) > 1
+    assert " ".join(lines) == rows[0][1]
+    assert pairs([("x" * 41, "")]) == "x" * 41
+
+
 def test_a_table_that_is_too_wide_becomes_two_with_the_first_column_each():
     rows = [(name, *["1,000,000,000"] * 3) for name in ("one", "two")]
     first, second = grid(("name", "loads", "stores", "total"), "<>>>", rows).split("\n\n")

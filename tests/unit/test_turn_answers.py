@@ -26,12 +26,14 @@ EXTENTS = {"m": 16, "l": 12, "k": 8, "n": 6}
 RELU = "S[m,l] = 0.5*A[m,k]*B[k,l]; R[m,l] = relu(S[m,l]); C[m,n] = R[m,l]*D[l,n]"
 THREE = "S[m,l] = A[m,k]*B[k,l]; T[m,n] = S[m,l]*D[l,n]; C[m,j] = T[m,n]*E[n,j]"
 CONVOLUTIONS = "S[c,y] = In[c,y+r]*F[c,r]; Out[k,y] = S[c,y]*G[k,c]"
+GATE = "G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]; A[m,f] = silu(G[m,f])*U[m,f]; Y[m,n] = A[m,f]*Z[f,n]"
 CASES = (
     (PAIR, EXTENTS, "eyeriss_like", "energy"),
     (PAIR, EXTENTS, "sunstone-conventional", "edp"),
     (PAIR, EXTENTS, "gpu_like", "energy"),
     (RELU, EXTENTS, "simba", "cycles"),
     (THREE, {**EXTENTS, "j": 4}, "eyeriss_like", "energy"),
+    (GATE, {"m": 8, "d": 6, "f": 12, "n": 4}, "eyeriss_like", "energy"),
     (CONVOLUTIONS, {"c": 8, "y": 12, "r": 3, "k": 4}, "simba_like", "port-cycles"),
 )
 GRID = Path(__file__).parent.parent / "goldens" / "inputs" / "grid.yaml"
@@ -194,7 +196,10 @@ def test_a_tree_is_read_as_nests():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]", "P .* no sum of products"),
+        (
+            "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]",
+            "P .* has a function of rows",
+        ),
         ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", "S .* has a condition"),
     ],
 )

@@ -1,10 +1,12 @@
 """Chains on machines with meshes: statements in turn, counted, against real sets iteration by iteration."""
 
 from dataclasses import replace
+from random import Random
+from types import SimpleNamespace
 
 import pytest
 from cases import cases
-from turn_cases import Case, literal
+from turn_cases import Case, literal, toy_machine
 
 from optmap.answers.proofs.chain_meshes import turn_floor
 from optmap.checker.chains.chain_document import read_chain
@@ -14,8 +16,12 @@ from optmap.count.meshes.in_turn import count_in_turn
 from optmap.files.machines import machine_document
 from optmap.files.trees import tree_document
 from optmap.files.workloads import workload_document
+from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
+from optmap.mappings.tree import MappingTree
 from optmap.questions.options import Merit
 from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 
 @pytest.mark.parametrize("seed", range(cases(60, 300)))
@@ -81,3 +87,27 @@ def test_a_room_too_small_by_a_word_is_said(seed):
             continue
         tree = replace(case.tree, machine=replace(case.machine, levels=levels))
         assert (not count_in_turn(tree).broken) is fits
+
+
+def test_an_intermediate_that_two_statements_read_is_brought_once():
+    text = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]; E[m,j] = S[m,l]*F[l,j]"
+    extents = {"m": 8, "l": 4, "k": 3, "n": 2, "j": 5}
+    chain, machine = parse_workload(text, extents, semantics=Semantics.ASSIGN), toy_machine(Random(1))
+
+    def path(name, *at_home):
+        keeps = [a.name for a in chain.statement(name).accesses if a.name not in at_home]
+        return (Keep(level="Buf", tensors=tuple(keeps)), Keep(level="Reg", tensors=()), Compute(statement=name))
+
+    reads = Sequence(branches=(path("C", "S"), path("E", "S")))
+    inner = (Loop(dim="m", tile=2), Keep(level="Buf", tensors=("S",)), reads)
+    nodes = (Keep(level="Memory", tensors=("S",)), Sequence(branches=(path("S"), inner)))
+    case = SimpleNamespace(chain=chain, machine=machine, tree=MappingTree(workload=chain, machine=machine, nodes=nodes))
+    count, words = count_in_turn(case.tree), extents["m"] * extents["l"]
+    found = {(row.memory, row.tensor): (row.reads, row.fills, row.updates) for row in count.accesses}
+    assert found["Memory", "S"] == (words, 0, words)
+    assert found["Buf", "S"][1] == words
+    assert [(row.name, row.times) for row in count.moving] == [("S", 4)]
+    totals = turn_totals(of_checker(case), timeloop=False)
+    assert (totals.energy, totals.cycles) == (count.energy_pj, count.cycles)
+    floor, _ = turn_floor(chain, machine)
+    assert all(floor.merit(merit) <= count.merit(merit) for merit in Merit)

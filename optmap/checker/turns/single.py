@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..chains.chain import Access, StatedChain
+from ..chains.chain import Access, StatedChain, dims_of
 from ..core.fabric import StatedFabric
 from ..core.tools import need
 
@@ -20,11 +20,16 @@ def is_in_place(chain: StatedChain, number: int) -> bool:
 def single_fabric(chain: StatedChain, number: int, machine: Any, left: dict[str, int]) -> StatedFabric:
     """A product of a chain on a machine, on what is left of its dims.
 
+    A function of several tensors element by element moves what their product would, and takes an operation at each
+    point as well.
+
     Raises:
         RefusedError: for a statement that is no product, or one under a condition.
     """
     said = chain.said[number]
-    fine = said.multiplies and not said.conditions
+    output, *inputs = (set(dims_of(access)) for access in chain.accesses[number])
+    pointwise = said.sign in ("=", "+=") and not said.rows and len(inputs) > 1 and all(d <= output for d in inputs)
+    fine = (said.multiplies or pointwise) and not said.conditions
     need(fine, f"not counted: {said.name}, which is no sum of products, or has a condition")
     texts = [_text(access) for access in chain.accesses[number]]
     used = {access["tensor"] for access in chain.accesses[number]}

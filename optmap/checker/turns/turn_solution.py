@@ -159,6 +159,8 @@ def machine_lines(chain: StatedChain, machine: Any) -> list[str]:
             lines.append(f"on {fabric.units:,} units of {float(fabric.arithmetic):g} pJ an operation, inner first")
             lines += [memory_line(fabric, place) for place in range(len(fabric.memories))]
         lines += [f"{title}: {line}" for line in rule_lines(fabric)]
+        if not chain.said[number].multiplies:
+            lines.append(spelled(f"{title} is counted as a product element by element: an operation at each point"))
     return lines
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from optmap.api import solve
@@ -15,8 +16,11 @@ EVALUATION = Collected()
 SLOW = {"timeout": 80000, "victory": 1500}
 FAST = {"timeout": 20000, "victory": 25}
 """Of Timeloop's mapper, Table V."""
-WIDE: Any = {"reuse-dims": "off"}
-"""Tiles grow along all dims."""
+WITHOUT: dict[str, dict[str, Any]] = {
+    "tiles that grow along the dims of the reused operand alone": {"reuse-dims": "off"},
+    "these tiles, and lanes that must all be in use,": {"reuse-dims": "off", "utilisation": 0.85},
+}
+"""Rules that may leave out good mappings, in words, and the settings without them."""
 ALL = "all layers"
 """A point of its own, as the sum over them is printed."""
 OTHERS = "mttkrp_nell2 mttkrp_netflix mttkrp_poisson1 ttmc_nell2 ttmc_netflix ttmc_poisson1 sddmm_bcsstk17 sddmm_cant"
@@ -52,19 +56,19 @@ def beside_chance(workload: str, machine: str, said: str) -> Rows:
         said,
         round(ratio, 4),
         holds=ratio >= 1 - 1e-9,
-        because=_beaten(workload, machine, mine, chance) if ratio < 1 else None,
+        because=_beaten(workload, machine, chance) if ratio < 1 else None,
     )
     yield unreachable(f"{name}: seconds of Sunstone", "plotted", ours=round(mine.seconds, 1), why=TIME, measured=True)
 
 
-def _beaten(workload: str, machine: str, mine: Answer[Any, Any], chance: Answer[Any, Any]) -> Reason:
-    """Whether a rule of Sunstone left out what the random search found."""
-    wide = found(workload, machine, "sunstone", bypass="on", **WIDE)
-    return Reason(
-        text=f"tiles grow along the dims of the reused operand alone; along all dims the search ends at "
-        f"{float(wide.cost / mine.cost):.4g} times its EDP",
-        tested=wide.cost < mine.cost and chance.cost < mine.cost,
-    )
+def _beaten(workload: str, machine: str, chance: Answer[Any, Any]) -> Reason:
+    """Which rule of Sunstone left out what the random search found: without it the search is no worse."""
+    for text, settings in WITHOUT.items():
+        freed = found(workload, machine, "sunstone", bypass="on", **settings)
+        if freed.cost <= chance.cost:
+            ratio = float(chance.cost / freed.cost)
+            return Reason(text=f"{text} leave good mappings out: without that the ratio is {ratio:.4g}", tested=True)
+    return Reason(text="one of " + "; ".join(WITHOUT), tested=False)
 
 
 @EVALUATION.item("Table V", "Limits of Timeloop's mapper", where="section V-A", missing="dMazeRunner's thresholds")
@@ -157,30 +161,51 @@ def figure_8(point: str) -> Rows:
 
 
 def _over_all(names: Sequence[str]) -> Rows:
-    """Sums of EDP and of cycles over layers, Sunstone beside a random search."""
+    """Sums of EDP and of cycles over layers, Sunstone beside a random search; and without the layer it is worst on."""
     mine = [found(name, "sunstone-simba", "sunstone", bypass="on") for name in names]
     chance = [found(name, "sunstone-simba", "random", **SLOW) for name in names]
-    ratio = float(sum(answer.cost for answer in chance) / sum(answer.cost for answer in mine))
-    cycles = float(Fraction(sum(a.count.cycles for a in chance), sum(a.count.cycles for a in mine)))
-    energy = float(sum(a.count.energy_pj for a in chance) / sum(a.count.energy_pj for a in mine))
+    each = [float(other.cost / own.cost) for own, other in zip(mine, chance, strict=True)]
+    worst = each.index(min(each))
+    others = [place for place in range(len(names)) if place != worst]
+    whole, left = (_sums(mine, chance, places) for places in (range(len(names)), others))
+    slowest = mine[worst].count
+    title = names[worst].rpartition("/")[2]
+    bound = (
+        f"{title} ends at {each[worst]:.3g}, with {slowest.cycles / slowest.compute_cycles:.3g} times the cycles of "
+    )
+    bound += "its operations: lanes that are full along k ask its buffers' ports for more than those have"
+    tested = each[worst] < 1 and slowest.cycles > 2 * slowest.compute_cycles
     yield held(
         "summed EDP of a random search over Sunstone's",
         1.5,
-        round(ratio, 3),
+        round(whole[0], 3),
         within=0.034,
-        because=Reason(
-            text=f"the authors constrained Timeloop's space by hand; free, it ends with {energy:.3g} times the energy "
-            f"and {cycles:.3g} times the cycles",
-            tested=ratio > 1.5 and energy * cycles > 1.5,
-        ),
+        because=Reason(text=f"{bound}; the other layers together at {left[0]:.3g}", tested=tested and left[0] > 1.5),
+    )
+    yield claimed(
+        "the geometric mean over layers",
+        "1.5 over all",
+        round(prod(each) ** (1 / len(each)), 3),
+        holds=prod(each) ** (1 / len(each)) >= 1.5,
     )
     yield claimed(
         "summed cycles of a random search over Sunstone's",
         "1",
-        round(cycles, 3),
-        holds=abs(cycles - 1) < 0.05,
+        round(whole[1], 3),
+        holds=abs(whole[1] - 1) < 0.05,
         because=Reason(
-            text="the authors constrained Timeloop's space by hand, to full meshes; free, it leaves lanes idle",
-            tested=sum(a.count.utilisation for a in chance) < sum(a.count.utilisation for a in mine),
+            text=f"{bound}; the other layers together at {left[1]:.3g}", tested=tested and left[1] > whole[1]
         ),
     )
+
+
+def _sums(
+    mine: Sequence[Answer[Any, Any]], chance: Sequence[Answer[Any, Any]], places: Iterable[int]
+) -> tuple[float, float]:
+    """Ratios of the sums over some layers: EDP and cycles."""
+    chosen = list(places)
+    edp = sum(chance[place].cost for place in chosen) / sum(mine[place].cost for place in chosen)
+    cycles = Fraction(
+        sum(chance[place].count.cycles for place in chosen), sum(mine[place].count.cycles for place in chosen)
+    )
+    return float(edp), float(cycles)

@@ -129,7 +129,8 @@ class BlockChoice:
         grids = np.meshgrid(*(np.array(divisors_of(workload.extents[d]), np.int64) for d in self.dims), indexing="ij")
         self.tiles = {d: grid.ravel() for d, grid in zip(self.dims, grids, strict=True)}
         self.outer = self._outer()
-        self.level = group.inner[0][1]
+        machine = fabrics[group.names[0]].machine
+        self.level = next(level for _, level in group.inner if level != machine.memory)
         self.prices = {tensor: self._price(tensor) for tensor in self.outer}
 
     def _outer(self) -> dict[str, tuple[TensorAccess, bool]]:
@@ -224,8 +225,8 @@ class BlockChoice:
                 room = room + block
             moved = block * ((2 * times - different) if made else times)
             energy, words = energy + moved * outside + nests * inside, words + moved
-        for tensor in self.inner:
-            room = room + self._footprint(self._access(tensor), self.dims)
+        for tensor, level in self.inner.items():
+            room = room if level != self.level else room + self._footprint(self._access(tensor), self.dims)
         return energy, words, room, tuple(stays)
 
     def _access(self, tensor: str) -> TensorAccess:

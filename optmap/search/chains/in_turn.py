@@ -26,7 +26,7 @@ from optmap.search.found import Found
 from optmap.search.method import METHODS
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.single import is_in_place, product_alone
+from optmap.workloads.single import is_elementwise, is_in_place, product_alone
 from optmap.workloads.workload import Workload
 
 FAMILY = (
@@ -49,6 +49,9 @@ TRIED = 10
 IN_PLACE = (
     "functions that are done in place are applied to elements as they are stored or read: no access, energy or cycle "
     "of them is counted"
+)
+POINTWISE = (
+    "functions of several tensors element by element take an operation at each point, and move what a product would"
 )
 IN_TURN = (
     "statements are done in turn: cycles are the sum of theirs, and energy-delay is the product of both sums; nothing "
@@ -120,12 +123,13 @@ class _InTurn:
             segments = self._chosen([again[name] for name in self.names], groups)
         inside = {tensor for each in segments if each.group for tensor, _ in each.group.inner}
         tree = self._tree(segments, inside)
+        pointwise = any(is_elementwise(self.workload.statement(name)) for name in self.names)
         in_place = len(self.names) < len(self.workload.statements)
         return Found(
             mapping=tree,
             space=FAMILY if together else APART,
             late=question.clock.late,
-            notes=(IN_TURN, *((IN_PLACE,) if in_place else ()), *notes),
+            notes=(IN_TURN, *((IN_PLACE,) if in_place else ()), *((POINTWISE,) if pointwise else ()), *notes),
         )
 
     def _groups(self, notes: list[str]) -> dict[tuple[int, int], list[_Segment]]:
@@ -204,11 +208,12 @@ class _InTurn:
         levels = [common_levels(self.fabrics, self.workload, names, tensor) for tensor in inner]
         for tensor, may in zip(inner, levels, strict=True):
             if not may:
+                may.append(self.machine.memory)
                 reasons.append(
                     f"no level of {self.machine.name} of which there is one instance may keep {tensor} both as it is "
                     f"made and as it is read"
                 )
-        if not all(levels):
+        if all(may == [self.machine.memory] for may in levels):
             return
         timed = self.merit is not Merit.ENERGY
         for choice in islice(level_choices(levels), LONGEST):
@@ -249,8 +254,9 @@ class _InTurn:
         """A group cut into blocks; None if a statement finds no place."""
         stored = self.workload.stored_as
         left = {**self.workload.extents, **dict(block.loops)}
-        homes = {**dict(group.inner), **{tensor: group.inner[0][1] for tensor, _ in block.stays}}
-        kept = [self._kept(tensor, homes[tensor], block, group) for tensor in homes]
+        level = next(level for _, level in group.inner if level != self.machine.memory)
+        homes = {**dict(group.inner), **{tensor: level for tensor, _ in block.stays}}
+        kept = [self._kept(t, home, block, group) for t, home in homes.items() if home != self.machine.memory]
         branches = []
         for name in group.names:
             alone = product_alone(self.workload, name, left)
