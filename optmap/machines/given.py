@@ -126,8 +126,13 @@ def _cut(
     others = tuple(
         access for access, rule in _store(level).keeps if access not in here and rule is not KeepRule.REFUSED
     )
-    if rest < 0 or (others and rest < _least(level, word_bits)):
+    if rest < 0:
         return None
+    if others and rest < _least(level, word_bits):  # no room for a word: what may bypass does
+        rules = dict(_store(level).keeps)
+        if any(rules[access] is KeepRule.KEPT for access in others):
+            return None
+        level, others = _ruled(level, rules | dict.fromkeys(others, KeepRule.REFUSED)), ()
     parts = [(GIVEN, tuple(here), own)] * bool(own)
     parts += [("rest", others, rest)] * bool(others)
     if not parts:

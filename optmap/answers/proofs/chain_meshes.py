@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -29,6 +30,7 @@ from optmap.answers.proofs.floor import crossings_of, least_of
 from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import ContradictionError, InputError
+from optmap.base.texts import plain
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import refuse_home, with_given
@@ -38,9 +40,12 @@ from optmap.questions.options import Merit
 from optmap.search.floors import StatementFloor, TurnFloor
 from optmap.search.question import understood
 from optmap.search.result import Answer
+from optmap.solvers.status import Stop
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.single import is_in_place, product_alone
 from optmap.workloads.workload import Workload
+
+REACHED = "the floor of every schedule in turn, which the mapping reaches"
 
 
 def with_turn_floor(answer: Answer[Any, Any], clock: Clock = NO_LIMIT) -> Answer[Any, Any]:
@@ -57,7 +62,17 @@ def with_turn_floor(answer: Answer[Any, Any], clock: Clock = NO_LIMIT) -> Answer
                 f"{answer.workload.title} on {answer.machine.name}: the mapping has {float(value):.12g} {merit}, below "
                 f"the floor of {float(least):.12g}: one of the two is wrong; please report workload and machine"
             )
-    return replace(answer.noting(*notes), floor=floor)
+    bounded = replace(answer.noting(*notes), floor=floor)
+    least = floor.of(answer.question.objective)
+    counted_so = answer.count.value_of(answer.question.objective, answer.workload, answer.machine)
+    return _proved(bounded, least) if counted_so == answer.exact_count.merit(answer.merit) == least else bounded
+
+
+def _proved(answer: Answer[Any, Any], least: Fraction) -> Answer[Any, Any]:
+    """An answer that costs what every mapping does at least: no search was needed to prove that."""
+    known = replace(answer.relaxation, value=plain(least), proved=True, formulation=REACHED)
+    found = replace(answer.found, relaxation=known, bound=least, proved=True, proof=REACHED)
+    return replace(answer, found=found, stop=Stop.OPTIMAL)
 
 
 def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) -> tuple[TurnFloor, tuple[str, ...]]:
