@@ -250,8 +250,6 @@ def test_one_statement_is_not_for_it_and_a_chain_is_not_for_others():
         optmap.solve("C[m,n] = A[m,k]*B[k,n]", extents={"m": 3, "n": 3, "k": 3}, memory="50w", method="fused")
     with pytest.raises(InputError, match="2 statements"):
         optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, memory="50w", method="mopt")
-    with pytest.raises(InputError, match="2 statements"):
-        optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, machine="eyeriss")
 
 
 @pytest.mark.parametrize(
