@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stage(every, source)
         write_pages(source, chosen.notebooks, chosen.jobs)
         _say(f"pages are written, after {time.monotonic() - begun:.0f} s")
-        failed += _sphinx(source, output / "html")
+        failed += _sphinx(source, output / "html", chosen.jobs)
     _say(f"done after {time.monotonic() - begun:.0f} s: {'FAILED' if failed else output / 'html' / 'index.html'}")
     return int(bool(failed))
 
@@ -75,10 +75,10 @@ def _run(page: Page, found: dict[str, str], update: bool) -> bool:
     return bool(wrong) or bool(stale and not update)
 
 
-def _sphinx(source: Path, target: Path) -> int:
+def _sphinx(source: Path, target: Path, jobs: int) -> int:
     from sphinx.cmd.build import main as sphinx
 
-    return sphinx(["-W", "--keep-going", "-q", "-E", "-b", "html", str(source), str(target)])
+    return sphinx(["-W", "--keep-going", "-q", "-E", "-j", str(jobs), "-b", "html", str(source), str(target)])
 
 
 def _say(text: str) -> None:
