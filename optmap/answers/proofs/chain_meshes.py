@@ -7,7 +7,8 @@ itself (`answers.proofs.floor`), on a machine on which the tensors that it gets 
 
 - an intermediate in some level of one instance that may keep it, or not at all (then it comes from the outermost
   memory, or goes there);
-- likewise a tensor that an earlier statement touches as well.
+- likewise a tensor that an earlier statement touches as well, and one that it reads twice: brought to stay it comes
+  once for both reads, for which the floor of a statement by itself has a price each.
 
 The nests of a statement, one after the other, are a schedule of it on that machine: each begins with memories that
 hold nothing of it but what is given, and what other statements keep meanwhile only takes room. The bounds on words that
@@ -20,6 +21,7 @@ energy-delay.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -147,10 +149,14 @@ def handed_on(workload: Workload, name: str) -> tuple[str, ...]:
         if each.name == name:
             break
         earlier |= {stored[access.name] for access in each.accesses}
+    accesses = workload.statement(name).accesses
+    times = Counter(stored[access.name] for access in accesses)
     found = (
         access.name
-        for access in workload.statement(name).accesses
-        if stored[access.name] in earlier or workload.roles[stored[access.name]] is TensorRole.INTERMEDIATE
+        for access in accesses
+        if stored[access.name] in earlier
+        or workload.roles[stored[access.name]] is TensorRole.INTERMEDIATE
+        or times[stored[access.name]] > 1
     )
     return tuple(dict.fromkeys(found))
 

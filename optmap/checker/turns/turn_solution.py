@@ -234,7 +234,8 @@ def statement_floor(doc: Any, chain: StatedChain, number: int, entries: Any) -> 
     earlier = {chain.held[access["tensor"]] for accesses in chain.accesses[:number] for access in accesses}
     inner = {chain.held[t] for t in chain.names if t not in chain.outputs}
     mine = dict.fromkeys(chain.held[access["tensor"]] for access in chain.accesses[number])
-    handed = [tensor for tensor in mine if tensor in earlier or tensor in inner]
+    twice = {tensor for tensor in mine if len(places_of(chain, number, tensor)) > 1}
+    handed = [tensor for tensor in mine if tensor in earlier | inner | twice]
     choices: list[list[int | None]] = []
     for tensor in handed:
         places = places_of(chain, number, tensor)
