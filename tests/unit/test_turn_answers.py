@@ -244,7 +244,7 @@ def test_a_bound_of_one_statement_is_the_floor_of_its_answers():
     report = optmap.bound(text, extents=extents, machine="simba", objective="energy")
     answer = optmap.solve(text, extents=extents, machine="simba", objective="energy")
     assert report.merit.value == answer.floor.energy_pj
-    with pytest.raises(InputError, match="cores is for a bound in time"):
+    with pytest.raises(InputError, match="cores and caches belong to a bound in time"):
         optmap.bound(text, extents=extents, machine="simba", objective="energy", cores=2)
 
 

@@ -31,11 +31,10 @@ from typing import Any
 from optmap.answers.proofs.floor import crossings_of, least_of
 from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.base.errors import ContradictionError, InputError
+from optmap.base.errors import ContradictionError
 from optmap.base.texts import plain
-from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.machines.given import refuse_home, with_given
+from optmap.machines.given import homes_of, with_given
 from optmap.machines.machine import Machine
 from optmap.questions.objective import Objective
 from optmap.questions.options import Merit
@@ -129,7 +128,9 @@ def mesh_bound(workload: Workload, machine: Machine, objective: Objective) -> Me
 def _given(workload: Workload, machine: Machine, name: str, fabric: Fabric) -> Iterator[Machine]:
     """The machine with every choice of levels for what a statement may get at no cost."""
     tensors = handed_on(workload, name)
-    choices = [[machine.memory, *_levels(machine, fabric, tensor)] for tensor in tensors]
+    names = [access.name for access in fabric.workload.tensors]
+    places = [[place for place, name in enumerate(names) if name == tensor] for tensor in tensors]
+    choices = [[machine.memory, *homes_of(fabric, mine)] for mine in places]
     for homes in product(*choices):
         given = with_given(machine, fabric.workload, dict(zip(tensors, homes, strict=True)))
         if given is not None:
@@ -159,17 +160,3 @@ def handed_on(workload: Workload, name: str) -> tuple[str, ...]:
         or times[stored[access.name]] > 1
     )
     return tuple(dict.fromkeys(found))
-
-
-def _levels(machine: Machine, fabric: Fabric, tensor: str) -> list[str]:
-    """Levels where a tensor may stay from one statement to the next."""
-    places = [place for place, access in enumerate(fabric.workload.tensors) if access.name == tensor]
-    found = []
-    for memory in fabric.memories[:-1]:
-        try:
-            refuse_home(machine, memory.name)
-        except InputError:
-            continue
-        if all(memory.keeps[place] is not KeepRule.REFUSED for place in places):
-            found.append(memory.name)
-    return found
