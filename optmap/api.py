@@ -199,33 +199,32 @@ def bound(workload: WorkloadInput, **options: Unpack[BoundOptions]) -> BoundRepo
 
     asked = values_of(declared(BoundOptions), options)
     problem = workload_of(workload, asked["extents"], asked["semantics"], asked["padding"])
-    target, in_time = machine_of(asked["machine"], asked["memory"]), asked["objective"] is not None
+    target, objective = machine_of(asked["machine"], asked["memory"]), asked["objective"]
+    in_time = objective is not None and form_on(target).floors_apart
     if not in_time and (asked["cores"], asked["caches"]) != (1, "warm"):
         raise InputError(
-            "cores and caches belong to a bound in time: add objective time, or leave --cores and --caches out"
+            "cores and caches belong to a bound in time: add objective time on a machine with a core, or leave --cores "
+            "and --caches out"
         )
-    meshes = not form_on(target).floors_apart
-    running = _running(**asked) if in_time and not meshes else None
+    running = _running(**asked) if in_time else None
     report = bound_report(problem, target, asked["methods"], explained=asked["explain"])
-    if in_time and meshes:
-        return _on_meshes(report, asked)
-    return report if running is None else with_time(report, running)
+    if running is not None:
+        return with_time(report, running)
+    return report if objective is None else _on_meshes(report, objective)
 
 
-def _on_meshes(report: BoundReport, asked: dict[str, Any]) -> BoundReport:
+def _on_meshes(report: BoundReport, objective: str) -> BoundReport:
     """A report with the floor of an objective where every mapping brings its own along.
 
     Raises:
-        InputError: for an objective that means nothing there, and for what belongs to a bound in time.
+        InputError: for an objective that means nothing there.
     """
     from optmap.answers.proofs.chain_meshes import mesh_bound
 
     known = objectives_on(report.machine)
-    choose("objective", asked["objective"], known)
-    for name, plain in {"cores": 1, "caches": "warm"}.items():
-        if asked[name] != plain:
-            raise InputError(f"{name} is for a bound in time: leave it out beside {asked['objective']}")
-    return replace(report, merit=mesh_bound(report.workload, report.machine, known[asked["objective"]]))
+    return replace(
+        report, merit=mesh_bound(report.workload, report.machine, known[choose("objective", objective, known)])
+    )
 
 
 def _running(*, objective: str, cores: int, caches: str, **_: Any) -> Running:

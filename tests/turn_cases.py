@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, prod
 
@@ -138,8 +139,12 @@ class Case:
         ]
         self.loops = self.loops[: rng.randint(0, len(self.loops))]
         self.on_chip = rng.random() < 0.8
-        self.stays = {"S": len(self.loops)} if self.on_chip else {}
-        self.memory_home = not self.on_chip
+        depth = rng.choice([*range(len(self.loops) + 1), len(self.loops)])
+        self.stays = {"S": depth} if self.on_chip else {}
+        self.named = rng.random() < 0.3
+        if self.named:  # S is an output that is read as well
+            self.chain = replace(self.chain, outputs=("S",))
+        self.memory_home = not self.on_chip and not self.named
         windows = {"I"}
         for tensor in rng.sample(["A", "B", "C", "D", "Q", "K", "V", "O", "G", "F"], 4):
             if tensor in {a.name for a in self.chain.accesses} - windows and rng.random() < 0.5:
@@ -204,7 +209,7 @@ def literal(case):
     for begins in itertools.product(*ranges):
         box = dict(zip([d for d, _ in case.loops], begins, strict=True))
         for tensor, around in case.stays.items():
-            if tensor == "S" and case.on_chip:
+            if tensor == "S" and not case.named:
                 continue
             cut = dict(case.loops[:around])
             here = {d: (box[d], cut[d]) if d in cut else (0, case.extents[d]) for d in access[tensor].dims}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from optmap.base.errors import InputError
 from optmap.machines.accelerator import TENSOR_ROLES, KeepRule, Store
 from optmap.machines.elements import entries_of, whole
-from optmap.machines.fabric import fabric_of
+from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.machine import Level, Machine, Partition
 from optmap.workloads.workload import Workload, access_names
 
@@ -95,15 +95,37 @@ def refuse_home(machine: Machine, name: str) -> None:
         InputError: for a level with partitions, and one of several instances: which of them has what, a mapping of one
             statement says and the next one need not agree.
     """
-    place = [level.name for level in machine.levels].index(name)
-    outside = [level.store for level in machine.levels[place + 1 :]] + [machine.outermost]
-    if machine.levels[place].partitions:
-        raise InputError(f"{name} of {machine.name} has partitions; what stays there is not counted")
+    why = _no_home(machine, [level.name for level in machine.levels].index(name))
+    if why:
+        raise InputError(f"{name} of {machine.name} has {why}")
+
+
+def homes_of(fabric: Fabric, places: Iterable[int]) -> list[str]:
+    """Bounded levels in which a tensor may stay from one statement to the next, inner first.
+
+    Args:
+        fabric: a statement alone.
+        places: numbers of its accesses to the tensor.
+    """
+    needed = list(places)
+    return [
+        memory.name
+        for number, memory in enumerate(fabric.memories[:-1])
+        if not _no_home(fabric.machine, number) and all(memory.keeps[place] is not KeepRule.REFUSED for place in needed)
+    ]
+
+
+def _no_home(machine: Machine, number: int) -> str:
+    """What a level has that lets nothing stay there; empty if it may."""
+    outside = [level.store for level in machine.levels[number + 1 :]] + [machine.outermost]
+    if machine.levels[number].partitions:
+        return "partitions; what stays there is not counted"
     if any(store is not None and store.mesh.size > 1 for store in outside):
-        raise InputError(
-            f"{name} of {machine.name} has several instances; what stays there from one statement to the next is not "
-            "counted: keep it in a level outside all meshes"
+        return (
+            "several instances; what stays there from one statement to the next is not counted: keep it in a level "
+            "outside all meshes"
         )
+    return ""
 
 
 def _ruled(level: Level, rules: Mapping[str, KeepRule]) -> Level:
@@ -126,8 +148,13 @@ def _cut(
     others = tuple(
         access for access, rule in _store(level).keeps if access not in here and rule is not KeepRule.REFUSED
     )
-    if rest < 0 or (others and rest < _least(level, word_bits)):
+    if rest < 0:
         return None
+    if others and rest < _least(level, word_bits):  # no room for a word: what may bypass does
+        rules = dict(_store(level).keeps)
+        if any(rules[access] is KeepRule.KEPT for access in others):
+            return None
+        level, others = _ruled(level, rules | dict.fromkeys(others, KeepRule.REFUSED)), ()
     parts = [(GIVEN, tuple(here), own)] * bool(own)
     parts += [("rest", others, rest)] * bool(others)
     if not parts:

@@ -27,7 +27,7 @@ from optmap.workloads.access import TensorAccess
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.single import UNCOUNTED, is_in_place, product_alone
 from optmap.workloads.statement import Statement
-from optmap.workloads.workload import Workload
+from optmap.workloads.workload import Semantics, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +126,8 @@ def parts_of(tree: MappingTree) -> TurnTree:
             without a home.
         InputError: for what is not counted so: the first thing by name.
     """
+    if tree.workload.semantics is not Semantics.ASSIGN:
+        raise InputError(f"mapping tree: {UNCOUNTED}outputs that have values before; write semantics: assign")
     _check_order(tree)
     reader = _Reader(tree)
     parts = tuple(reader.read(tree.nodes, (), _Above(left=tree.workload.extents)))

@@ -91,9 +91,7 @@ class MeshFloor(Concise):
         Raises:
             TypeError: for an objective of other machines.
         """
-        if objective.merit is None:
-            raise TypeError(f"objective {objective.name} is not of machines with meshes and prices")
-        return self.merit(objective.merit)
+        return self.merit(objective.mesh_merit)
 
     def merit(self, merit: Merit) -> Fraction:
         """The floor of energy, cycles, their product, or the cycles of the slowest port."""
@@ -129,9 +127,7 @@ class TurnFloor(Concise):
         Raises:
             TypeError: for an objective of other machines.
         """
-        if objective.merit is None:
-            raise TypeError(f"objective {objective.name} is not of machines with meshes and prices")
-        return self.merit(objective.merit)
+        return self.merit(objective.mesh_merit)
 
     def merit(self, merit: Merit) -> Fraction:
         """The floor of energy, cycles, their product, or cycles of ports: energies and cycles add up."""

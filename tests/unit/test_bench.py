@@ -325,6 +325,8 @@ def test_what_is_timed_of_a_solution_is_its_mapping_and_one_of_other_levels_is_r
     (row,) = found.layers
     assert row.mapping in (best.mapping, *(other.mapping for other in best.others))
     assert row.tried <= 2
+    assert "best of the solutions given" in str(found)
+    assert found.to_dict()["given"] == ["small/dense"]
     alone = optmap.solve(layer, memory="32KiB", method="mopt", time_limit=1)
     with pytest.raises(InputError, match="mapping has levels"):
         optmap.bench(alone, machine=MACHINE, against="onednn", rounds=1)

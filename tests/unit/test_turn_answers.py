@@ -244,5 +244,13 @@ def test_a_bound_of_one_statement_is_the_floor_of_its_answers():
     report = optmap.bound(text, extents=extents, machine="simba", objective="energy")
     answer = optmap.solve(text, extents=extents, machine="simba", objective="energy")
     assert report.merit.value == answer.floor.energy_pj
-    with pytest.raises(InputError, match="cores is for a bound in time"):
+    with pytest.raises(InputError, match="cores and caches belong to a bound in time"):
         optmap.bound(text, extents=extents, machine="simba", objective="energy", cores=2)
+
+
+def test_what_reaches_the_floor_is_proved():
+    extents = {"m": 32, "l": 32, "k": 32, "n": 32}
+    answer = optmap.solve(PAIR, extents=extents, machine="sunstone-conventional", objective="cycles")
+    assert (answer.proved, answer.gap) == (True, 0)
+    assert answer.cost == answer.bound.value
+    assert any("as good as any" in line for line in check_document(document_of(answer)).verified)

@@ -9,10 +9,12 @@ from cases import cases
 from turn_cases import Case, literal, toy_machine
 
 from optmap.answers.proofs.chain_meshes import turn_floor
+from optmap.base.errors import TreeError
 from optmap.checker.chains.chain_document import read_chain
 from optmap.checker.turns.stated_turns import StatedTurns
 from optmap.checker.turns.turn_counts import turn_totals
 from optmap.count.meshes.in_turn import count_in_turn
+from optmap.count.trees import walk_tree
 from optmap.files.machines import machine_document
 from optmap.files.trees import tree_document
 from optmap.files.workloads import workload_document
@@ -111,3 +113,27 @@ def test_an_intermediate_that_two_statements_read_is_brought_once():
     assert (totals.energy, totals.cycles) == (count.energy_pj, count.cycles)
     floor, _ = turn_floor(chain, machine)
     assert all(floor.merit(merit) <= count.merit(merit) for merit in Merit)
+
+
+@pytest.mark.parametrize("seed", range(cases(60, 300)))
+def test_the_walk_of_the_tree_moves_as_many_words_into_the_buffer(seed):
+    case = Case(seed)
+    try:
+        walk = walk_tree(case.tree)
+    except TreeError as error:  # it puts no partial sums of several children together
+        if "not put together" not in str(error):
+            raise
+        return
+    if case.name == "window":  # what neighbouring tiles share stays by another rule
+        return
+    walked = {
+        row.tensor: (row.loads_words, row.stores_words)
+        for row in walk.moved
+        if row.between == ("Buf", "Memory") and (row.loads_words or row.stores_words)
+    }
+    counted = {
+        row.tensor: (row.loads_words, row.stores_words)
+        for row in count_in_turn(case.tree).boundaries
+        if row.between == ("Buf", "Memory") and (row.loads_words or row.stores_words)
+    }
+    assert walked == counted

@@ -7,7 +7,8 @@ itself (`answers.proofs.floor`), on a machine on which the tensors that it gets 
 
 - an intermediate in some level of one instance that may keep it, or not at all (then it comes from the outermost
   memory, or goes there);
-- likewise a tensor that an earlier statement touches as well.
+- likewise a tensor that an earlier statement touches as well, and one that it reads twice: brought to stay it comes
+  once for both reads, for which the floor of a statement by itself has a price each.
 
 The nests of a statement, one after the other, are a schedule of it on that machine: each begins with memories that
 hold nothing of it but what is given, and what other statements keep meanwhile only takes room. The bounds on words that
@@ -20,27 +21,32 @@ energy-delay.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from optmap.answers.proofs.floor import crossings_of, least_of
 from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.base.errors import ContradictionError, InputError
-from optmap.machines.accelerator import KeepRule
+from optmap.base.errors import ContradictionError
+from optmap.base.texts import plain
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.machines.given import refuse_home, with_given
+from optmap.machines.given import homes_of, with_given
 from optmap.machines.machine import Machine
 from optmap.questions.objective import Objective
 from optmap.questions.options import Merit
 from optmap.search.floors import StatementFloor, TurnFloor
 from optmap.search.question import understood
 from optmap.search.result import Answer
+from optmap.solvers.status import Stop
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.single import is_in_place, product_alone
 from optmap.workloads.workload import Workload
+
+REACHED = "the floor of every schedule in turn, which the mapping reaches"
 
 
 def with_turn_floor(answer: Answer[Any, Any], clock: Clock = NO_LIMIT) -> Answer[Any, Any]:
@@ -57,7 +63,17 @@ def with_turn_floor(answer: Answer[Any, Any], clock: Clock = NO_LIMIT) -> Answer
                 f"{answer.workload.title} on {answer.machine.name}: the mapping has {float(value):.12g} {merit}, below "
                 f"the floor of {float(least):.12g}: one of the two is wrong; please report workload and machine"
             )
-    return replace(answer.noting(*notes), floor=floor)
+    bounded = replace(answer.noting(*notes), floor=floor)
+    least = floor.of(answer.question.objective)
+    counted_so = answer.count.value_of(answer.question.objective, answer.workload, answer.machine)
+    return _proved(bounded, least) if counted_so == answer.exact_count.merit(answer.merit) == least else bounded
+
+
+def _proved(answer: Answer[Any, Any], least: Fraction) -> Answer[Any, Any]:
+    """An answer that costs what every mapping does at least: no search was needed to prove that."""
+    known = replace(answer.relaxation, value=plain(least), proved=True, formulation=REACHED)
+    found = replace(answer.found, relaxation=known, bound=least, proved=True, proof=REACHED)
+    return replace(answer, found=found, stop=Stop.OPTIMAL)
 
 
 def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) -> tuple[TurnFloor, tuple[str, ...]]:
@@ -112,7 +128,9 @@ def mesh_bound(workload: Workload, machine: Machine, objective: Objective) -> Me
 def _given(workload: Workload, machine: Machine, name: str, fabric: Fabric) -> Iterator[Machine]:
     """The machine with every choice of levels for what a statement may get at no cost."""
     tensors = handed_on(workload, name)
-    choices = [[machine.memory, *_levels(machine, fabric, tensor)] for tensor in tensors]
+    names = [access.name for access in fabric.workload.tensors]
+    places = [[place for place, name in enumerate(names) if name == tensor] for tensor in tensors]
+    choices = [[machine.memory, *homes_of(fabric, mine)] for mine in places]
     for homes in product(*choices):
         given = with_given(machine, fabric.workload, dict(zip(tensors, homes, strict=True)))
         if given is not None:
@@ -132,23 +150,13 @@ def handed_on(workload: Workload, name: str) -> tuple[str, ...]:
         if each.name == name:
             break
         earlier |= {stored[access.name] for access in each.accesses}
+    accesses = workload.statement(name).accesses
+    times = Counter(stored[access.name] for access in accesses)
     found = (
         access.name
-        for access in workload.statement(name).accesses
-        if stored[access.name] in earlier or workload.roles[stored[access.name]] is TensorRole.INTERMEDIATE
+        for access in accesses
+        if stored[access.name] in earlier
+        or workload.roles[stored[access.name]] is TensorRole.INTERMEDIATE
+        or times[stored[access.name]] > 1
     )
     return tuple(dict.fromkeys(found))
-
-
-def _levels(machine: Machine, fabric: Fabric, tensor: str) -> list[str]:
-    """Levels where a tensor may stay from one statement to the next."""
-    places = [place for place, access in enumerate(fabric.workload.tensors) if access.name == tensor]
-    found = []
-    for memory in fabric.memories[:-1]:
-        try:
-            refuse_home(machine, memory.name)
-        except InputError:
-            continue
-        if all(memory.keeps[place] is not KeepRule.REFUSED for place in places):
-            found.append(memory.name)
-    return found

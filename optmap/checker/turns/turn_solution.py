@@ -189,13 +189,15 @@ def floor_lines(doc: Any, chain: StatedChain, real: Fraction) -> list[str]:
     need(value <= real, "the mapping is below the floor: one of the two is wrong")
     gap = float(real / value - 1) if value else None
     need(doc["gap"] == gap, f"the gap is {gap}")
+    best = ["the mapping is as good as any: its cost is the bound"] if value == real else []
     shown = "no gap" if gap is None else f"gap {100 * gap:,.4g} % of the exact count above it"
     return [
         spelled(
             f"no mapping that does these statements in turn uses less than {float(energy):,.10g} pJ or {cycles:,} "
             f"cycles, whatever stays on chip, from {certificates} re-proved certificates of words that cross: bound "
             f"{float(value):,.10g} {UNITS[doc['objective']]}, {shown}"
-        )
+        ),
+        *best,
     ]
 
 
@@ -232,7 +234,8 @@ def statement_floor(doc: Any, chain: StatedChain, number: int, entries: Any) -> 
     earlier = {chain.held[access["tensor"]] for accesses in chain.accesses[:number] for access in accesses}
     inner = {chain.held[t] for t in chain.names if t not in chain.outputs}
     mine = dict.fromkeys(chain.held[access["tensor"]] for access in chain.accesses[number])
-    handed = [tensor for tensor in mine if tensor in earlier or tensor in inner]
+    twice = {tensor for tensor in mine if len(places_of(chain, number, tensor)) > 1}
+    handed = [tensor for tensor in mine if tensor in earlier | inner | twice]
     choices: list[list[int | None]] = []
     for tensor in handed:
         places = places_of(chain, number, tensor)

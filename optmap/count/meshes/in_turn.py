@@ -148,9 +148,7 @@ class InTurnCount(Concise):
         Raises:
             TypeError: for an objective of machines without meshes and prices.
         """
-        if objective.merit is None:
-            raise TypeError(f"objective {objective.name} is not of machines with meshes and prices")
-        return self.merit(objective.merit)
+        return self.merit(objective.mesh_merit)
 
 
 def count_in_turn(tree: MappingTree, counting: NestPolicy = NEST_EXACT) -> InTurnCount:
@@ -188,7 +186,8 @@ class _Tally:
     def __init__(self, read: TurnTree, counting: NestPolicy) -> None:
         self.tree, self.counting = read.tree, counting
         self.workload, self.machine = read.tree.workload, read.tree.machine
-        self.names = [*(level.name for level in self.machine.levels), self.machine.memory]
+        self.levels = {level.name: level for level in self.machine.levels}
+        self.names = [*self.levels, self.machine.memory]
         self.statements: list[TurnCost] = []
         self.moving: list[TurnCost] = []
         self.words: dict[tuple[str, str], Counter[str]] = {}
@@ -269,24 +268,18 @@ class _Tally:
 
     def _staying(self, part: TurnPart, name: str) -> int:
         """Words that stay in a memory while a statement is done."""
-        level = next((each for each in self.machine.levels if each.name == name), None)
-        if level is None:
-            return 0
+        level = self.levels[name]
         amount = sum(taken(level, stay.block) for stay in part.stays if stay.level == name) // level.buffering
         if level.capacity.unit == "words":
             return amount
-        return -(-8 * amount // (self._entry_bits(name) or self.workload.word_bits))
+        return -(-8 * amount // (_entry_bits(level) or self.workload.word_bits))
 
     def _scale(self, name: str, alone: Workload) -> int:
         """Words of the chain in one of a statement, where the capacity of a memory is in them."""
-        level = next(each for each in self.machine.levels if each.name == name)
-        if level.capacity.unit == "words" or self._entry_bits(name):
+        level = self.levels[name]
+        if level.capacity.unit == "words" or _entry_bits(level):
             return 1
         return alone.word_bits // self.workload.word_bits
-
-    def _entry_bits(self, name: str) -> int | None:
-        level = next(each for each in self.machine.levels if each.name == name)
-        return None if level.store is None else level.store.word_bits
 
     def add_moving(self, stay: Stay) -> None:
         """A tensor that is brought to stay, and taken away again if it is made here."""
@@ -336,7 +329,7 @@ class _Tally:
 
     def _capacity(self, level: Level) -> int:
         """Words of one working set."""
-        return level.capacity.words(self._entry_bits(level.name) or self.workload.word_bits) // level.buffering
+        return level.capacity.words(_entry_bits(level) or self.workload.word_bits) // level.buffering
 
     def result(self) -> InTurnCount:
         """All that was added up."""
@@ -376,3 +369,7 @@ class _Tally:
             boundaries=boundaries,
             broken=tuple(self.broken),
         )
+
+
+def _entry_bits(level: Level) -> int | None:
+    return None if level.store is None else level.store.word_bits

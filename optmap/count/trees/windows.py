@@ -80,8 +80,8 @@ def _kind(access: TensorAccess, times: int, extents: Mapping[str, int]) -> Any:
 
 def _values(axis: Subscript, start: Mapping[str, Ints], size: Mapping[str, Ints]) -> tuple[Ints, Ints] | None:
     """First values of a subscript and those beyond the last, per iteration; None if there are gaps in between."""
-    (zero, *_) = (each - each for each in start.values())
-    first, span = zero, zero + 1
+    first = 0 * next(iter(start.values()))
+    span = first + 1
     for dim, factor in sorted(axis.terms, key=lambda term: term[1]):
         if ((size[dim] > 1) & (span < factor)).any():
             return None

@@ -115,6 +115,7 @@ def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = la
         seed=plan.seed,
         surroundings=surroundings,
         layers=tuple(layers),
+        given=tuple(plan.mappings),
     )
 
 

@@ -33,17 +33,15 @@ class FunctionTexts:
     def __init__(self, entry: str) -> None:
         self._entry = entry
         self._used: dict[str, str] = {}
-        self.rows = False
-        """Whether functions of the library of C are called by what is written elsewhere."""
+        self.calls_math = False
+        """Whether code that is written elsewhere calls functions of `math.h`."""
 
     @property
     def text(self) -> str:
         """C of all functions so far."""
-        parts = [
-            ["#include <math.h>", ""] if self._used or self.rows else [],
-            [*self._used.values(), ""] if self._used else [],
-        ]
-        return "".join(f"{line}\n" for part in parts for line in part)
+        lines = ["#include <math.h>", ""] if self._used or self.calls_math else []
+        lines += [*self._used.values(), ""] if self._used else []
+        return "".join(f"{line}\n" for line in lines)
 
     def value(
         self,

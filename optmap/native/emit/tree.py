@@ -9,7 +9,7 @@ of some tensor. In a leaf the dim along which most tensors are contiguous is inn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -102,7 +102,7 @@ class _TreeFunction:
         self.buffers = {access.name: buffer for access, buffer in zip(accesses, buffers, strict=True)}
         """Per tensor; of an intermediate its block, once the loops around it are written."""
         self.rows = row_blocks(tree, (*self.dims.values(), *self.names.values()))
-        self.functions.rows = bool(self.rows)
+        self.functions.calls_math = bool(self.rows)
 
     @cached_property
     def outside(self) -> tuple[str, ...]:
@@ -226,14 +226,11 @@ class _TreeFunction:
         """What the loops leave of a statement."""
         if statement.update is not Update.SUM:
             raise InputError(f"{statement}: code adds up, and is written for no {statement.update.value.rstrip('=')}")
-        at, heads = self._points(statement, regions)
         self.out.comment(str(statement))
         if statement.row is not None:
-            rows, x = self.rows[statement.name], self._element(statement.output, at)
-            elements = [self._element(each, at) for each in statement.inputs]
-            value = self.functions.value(statement, elements, rows.kind, right=rows.row.arguments[0])
-            self._rows(rows, regions, [], [[*([f"{x} = {value};"] if value != x else []), *rows.seen(x)]])
+            self._go_by(self.rows[statement.name], regions)
             return
+        at, heads = self._points(statement, regions)
         inner = max(heads, key=lambda d: (self._contiguous(statement, d), d in statement.output.dims), default=None)
         order = sorted(heads, key=lambda d: d == inner)
         target = self._element(statement.output, at)
@@ -243,14 +240,12 @@ class _TreeFunction:
         if empty and statement.reduction_dims:
             with self.out.blocks([*self._where(statement, regions, begins=None), *outputs]):
                 self.out.line(f"{target} = 0;")
-        incomplete = [rows for rows in self.rows.values() if rows.part and statement.reduction_dims]
-        incomplete = [rows for rows in incomplete if statement.name in rows.statistic.reads]
+        read = [rows for rows in self.rows.values() if rows.part and statement.name in rows.statistic.reads]
+        incomplete = read if statement.reduction_dims else []
         for rows in incomplete:
             if rows.function.rescaled:
                 first = self._where(statement, regions, begins=self.inside[rows.sequence])
-                with self.out.blocks([*first, *outputs] or [""]):
-                    self._to_row(rows, rows.statistic.reads[statement.name][0], at)
-                    self.out.line(f"{target} *= {rows.text(rows.function.rescaled)};")
+                self._multiply(statement, rows, rows.function.rescaled, [*first, *outputs], at)
         sign = "=" if empty and not statement.reduction_dims else "+="
         kind = C_TYPES[statement.output.bits]
         value = self.functions.value(statement, [self._element(each, at) for each in statement.inputs], kind)
@@ -260,14 +255,24 @@ class _TreeFunction:
             with self.out.blocks([*outputs, f"if (!({self._met(statement, at)}))"]):
                 self.out.line(f"{target} = 0;")
         for rows in incomplete:
-            last = [
-                f"{regions[d].end} == {self.workload.extents[d]}"
-                for d in statement.reduction_dims
-                if regions[d].end != str(self.workload.extents[d])
-            ]
-            with self.out.blocks([*([f"if ({' && '.join(last)})"] if last else []), *outputs] or [""]):
-                self._to_row(rows, rows.statistic.reads[statement.name][0], at)
-                self.out.line(f"{target} *= {rows.text(rows.function.ends)};")
+            ends = {d: str(self.workload.extents[d]) for d in statement.reduction_dims}
+            last = _if(f"{regions[d].end} == {end}" for d, end in ends.items() if regions[d].end != end)
+            self._multiply(statement, rows, rows.function.ends, [*last, *outputs], at)
+
+    def _go_by(self, rows: RowBlock, regions: Regions) -> None:
+        """Elements of rows are written, and noted as they go by."""
+        statement, (at, _) = rows.statement, self._points(rows.statement, regions)
+        x, elements = self._element(statement.output, at), [self._element(each, at) for each in statement.inputs]
+        value = self.functions.value(statement, elements, rows.kind, right=rows.row.arguments[0])
+        self._rows(rows, regions, [], [[*([f"{x} = {value};"] if value != x else []), *rows.seen(x)]])
+
+    def _multiply(
+        self, statement: Statement, rows: RowBlock, factor: str, heads: list[str], at: Mapping[str, str]
+    ) -> None:
+        """What a statement added up of incomplete rows is multiplied by a factor of theirs."""
+        with self.out.blocks(heads or [""]):
+            self._to_row(rows, rows.statistic.reads[statement.name][0], at)
+            self.out.line(f"{self._element(statement.output, at)} *= {rows.text(factor)};")
 
     def _points(self, statement: Statement, regions: Regions) -> tuple[dict[str, str], dict[str, str]]:
         """Per dim of a statement where it is, and the loop over what is left of it, if that is several iterations."""
@@ -281,8 +286,7 @@ class _TreeFunction:
     def _where(self, statement: Statement, regions: Regions, *, begins: Regions | None) -> list[str]:
         """The condition that sums begin: at 0, or where what the loops of a sequence leave begins."""
         starts = {d: "0" if begins is None else begins[d].start for d in statement.reduction_dims}
-        tests = [f"{regions[d].start} == {start}" for d, start in starts.items() if regions[d].start != start]
-        return [f"if ({' && '.join(tests)})"] if tests else []
+        return _if(f"{regions[d].start} == {start}" for d, start in starts.items() if regions[d].start != start)
 
     def _guarded(self, statement: Statement, at: Mapping[str, str], heads: Mapping[str, str]) -> list[str]:
         """Loops, and the conditions of a statement as soon as their dims are known."""
@@ -293,8 +297,7 @@ class _TreeFunction:
             found += [heads[dim]] if dim else []
             now = [each for each in left if each.dims <= known]
             left = [each for each in left if each not in now]
-            if now:
-                found.append(f"if ({' && '.join(self._condition(each, at) for each in now)})")
+            found += _if(self._condition(each, at) for each in now)
         return found
 
     def _condition(self, condition: Condition, at: Mapping[str, str]) -> str:
@@ -312,7 +315,7 @@ class _TreeFunction:
     def _appraise(self, rows: RowBlock, regions: Regions) -> None:
         """Elements that went by become what they are worth."""
         statement, function = rows.statement, rows.function
-        at, _ = self._points(statement, regions)
+        at, heads = self._points(statement, regions)
         x = self._element(statement.output, at)
         worth = self.functions.value(
             statement, [self._element(each, at) for each in statement.inputs], rows.kind, row=rows.worth(x)
@@ -323,7 +326,6 @@ class _TreeFunction:
             self.out.comment(f"what {statement.output} is worth by its row" + (" so far" if rows.part else ""))
             self._rows(rows, regions, before, passes)
         if self._read_beyond(statement):
-            _, heads = self._points(statement, regions)
             with self.out.blocks([*heads.values(), f"if (!({self._met(statement, at)}))"]):
                 self.out.line(f"{x} = 0;")
 
@@ -382,6 +384,12 @@ class _TreeFunction:
             if at[dim] != start:
                 places[dim] = at[dim] if start == "0" else f"({at[dim]} - {start})"
         return f"{self.names[tensor]}[{element_text(access, self.buffers[tensor], places)}]"
+
+
+def _if(tests: Iterable[str]) -> list[str]:
+    """The head of what is done where all of some tests hold; none without tests."""
+    every = " && ".join(tests)
+    return [f"if ({every})"] if every else []
 
 
 def _aligned(size: int) -> int:

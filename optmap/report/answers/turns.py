@@ -66,10 +66,11 @@ def _summary(answer: Answer[Any, Any]) -> list[tuple[str, str]]:
 
 
 def _statements(count: InTurnCount) -> str:
-    moved = {id(row) for row in count.moving}
+    titled = [(row, row.name) for row in count.statements]
+    titled += [(row, f"{row.name} brought to stay") for row in count.moving]
     rows = [
         (
-            f"{row.name} brought to stay" if id(row) in moved else row.name,
+            title,
             f"{row.times:,}",
             f"{row.operations:,}",
             number(float(row.energy_pj)),
@@ -77,7 +78,7 @@ def _statements(count: InTurnCount) -> str:
             f"{row.cycles:,}",
             percent(row.cycles, count.cycles),
         )
-        for row in count.rows
+        for row, title in titled
     ]
     header = ("in turn", "times", "operations", "energy (pJ)", "share", "cycles", "share")
     return "Statements in turn, and tensors that are moved by themselves\n" + grid(header, "<>>>>>>", rows)

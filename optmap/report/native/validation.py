@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
@@ -140,8 +142,9 @@ def validation_table(validation: Validation) -> str:
     ]
     predictions = [PREDICTIONS[model] for model in validation.models]
     parts = [pairs(head), *(_times(validation, by) for by in predictions)]
-    if set(validation.pairs) - {(by, MEASURED) for by in predictions}:
-        parts.append(_caches(validation))
+    simulated = [pair for pair in validation.pairs if pair not in {(by, MEASURED) for by in predictions}]
+    if simulated:
+        parts.append(_caches(validation, simulated))
     parts.append("\n".join(f"note: {note}" for note in _notes(validation)))
     return "\n\n".join(parts)
 
@@ -170,10 +173,8 @@ def _numbers(row: RankAgreement) -> tuple[str, ...]:
     return (str(row.samples), _rank(row.spearman), _rank(row.kendall), *losses)
 
 
-def _caches(validation: Validation) -> str:
+def _caches(validation: Validation, chosen: Sequence[tuple[str, str]]) -> str:
     """Spearman's coefficients with what is simulated: a column per boundary and pair."""
-    predictions = {(PREDICTIONS[model], MEASURED) for model in validation.models}
-    chosen = [pair for pair in validation.pairs if pair not in predictions]
     header = ("layer", *(f"{by} : {of}" for by, of in chosen))
     rows = []
     for layer in validation.layers:

@@ -40,7 +40,7 @@ def _check_alone(workload: Workload) -> None:
             rows, and a function of rows of which it is not known how its statistic is kept.
     """
     for each in workload.statements:
-        if each.domain or not (each.multiplies or not each.reduction_dims):
+        if each.domain or (each.reduction_dims and not each.multiplies):
             what = "has a condition" if each.domain else "is neither a product nor a function of elements or rows"
             raise InputError(f"{each.name} of {workload.title} {what}; no mappings of it are known here")
     for statistic in kept_tensors(workload).statistics:
@@ -147,7 +147,7 @@ def path_by_itself(
     Args:
         question: of the chain.
         machine: the levels, and what is outside of them.
-        statement: a product, whose tiles are looked for, or a function, which is done element by element.
+        statement: a product, whose tiles are looked for, or a function, which is done element by element, row by row.
         left: iterations of its dims.
         empty: whether the result of a product starts empty.
         tail: functions in place for whose statistics of rows there is room beside every tile.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric
+from optmap.machines.given import homes_of
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.access import TensorAccess
 from optmap.workloads.chain import TensorRole
@@ -69,23 +70,25 @@ def loop_dims(workload: Workload, names: Sequence[str], inner: Sequence[str]) ->
         names: of the products.
         inner: tensors that are made and read there.
     """
-    stored = workload.stored_as
     statements = [workload.statement(name) for name in names]
     common = set.intersection(*(set(each.dims) for each in statements))
     found = []
     for dim in workload.dims:
-        if dim in common and all(_aligned(workload, names, tensor, dim, stored) for tensor in inner):
+        if dim in common and all(_aligned(workload, names, tensor, dim) for tensor in inner):
             found.append(dim)
     return tuple(found)
 
 
-def _aligned(workload: Workload, names: Sequence[str], tensor: str, dim: str, stored: dict[str, str]) -> bool:
-    accesses = [
-        access for name in names for access in workload.statement(name).accesses if stored[access.name] == tensor
-    ]
+def accesses_to(workload: Workload, names: Sequence[str], tensor: str) -> list[TensorAccess]:
+    """The accesses of some statements to a tensor, by the name of its elements."""
+    stored = workload.stored_as
+    return [access for name in names for access in workload.statement(name).accesses if stored[access.name] == tensor]
+
+
+def _aligned(workload: Workload, names: Sequence[str], tensor: str, dim: str) -> bool:
     places = {
         next((place for place, axis in enumerate(access.axes) if axis.terms == ((dim, 1),)), None)
-        for access in accesses
+        for access in accesses_to(workload, names, tensor)
     }
     return len(places) == 1 and None not in places
 
@@ -95,19 +98,12 @@ def common_levels(fabrics: dict[str, Fabric], workload: Workload, names: Sequenc
     stored = workload.stored_as
     found: list[str] | None = None
     for name in names:
-        fabric = fabrics[name]
         mine = [
             place for place, access in enumerate(workload.statement(name).accesses) if stored[access.name] == tensor
         ]
         if not mine:
             continue
-        may = [
-            memory.name
-            for number, memory in enumerate(fabric.memories[:-1])
-            if fabric.instances(number) == 1
-            and not fabric.machine.levels[number].partitions
-            and all(memory.keeps[place] is not KeepRule.REFUSED for place in mine)
-        ]
+        may = homes_of(fabrics[name], mine)
         found = may if found is None else [level for level in found if level in may]
     return found or []
 
@@ -176,9 +172,7 @@ class BlockChoice:
 
     def _may_stay(self, tensor: str) -> bool:
         access = self.outer[tensor][0]
-        inside = [
-            a for n in self.group.names for a in self.workload.statement(n).accesses if self.stored[a.name] == tensor
-        ]
+        inside = accesses_to(self.workload, self.group.names, tensor)
         intermediate = self.workload.roles[tensor] is TensorRole.INTERMEDIATE
         return (
             all(len(axis.dims) <= 1 for axis in access.axes)
@@ -226,12 +220,10 @@ class BlockChoice:
             moved = block * ((2 * times - different) if made else times)
             energy, words = energy + moved * outside + nests * inside, words + moved
         for tensor, level in self.inner.items():
-            room = room if level != self.level else room + self._footprint(self._access(tensor), self.dims)
+            if level == self.level:
+                access, *_ = accesses_to(self.workload, self.group.names, tensor)
+                room = room + self._footprint(access, self.dims)
         return energy, words, room, tuple(stays)
-
-    def _access(self, tensor: str) -> TensorAccess:
-        named = (a for n in self.group.names for a in self.workload.statement(n).accesses)
-        return next(access for access in named if self.stored[access.name] == tensor)
 
     def _price(self, tensor: str) -> tuple[float, float]:
         """Energy of a word between the outermost memory and the level that keeps what stays, and inside of that."""

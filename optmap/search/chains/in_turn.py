@@ -7,7 +7,7 @@ groups are chosen so that the objective of the whole chain is least.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
@@ -20,8 +20,15 @@ from optmap.mappings.nodes import Compute, Keep, Loop, Node
 from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
 from optmap.questions.options import Merit, TileRule
-from optmap.search.chains.alone import in_turn, one_after_other, tails_of
-from optmap.search.chains.blocks import BlockChoice, GroupBlock, TurnGroup, common_levels, level_choices
+from optmap.search.chains.alone import in_turn, one_after_other, part_of, tails_of
+from optmap.search.chains.blocks import (
+    BlockChoice,
+    GroupBlock,
+    TurnGroup,
+    accesses_to,
+    common_levels,
+    level_choices,
+)
 from optmap.search.found import Found
 from optmap.search.method import METHODS
 from optmap.search.question import Question
@@ -89,12 +96,18 @@ class _Segment:
 
     def cost(self, merit: Merit) -> Fraction:
         """The objective of these alone."""
-        return _of_rows(self.rows, merit)
+        return merit.of(*_sums(self.rows))
 
 
-def _of_rows(rows: Sequence[TurnCost], merit: Merit) -> Fraction:
-    energy = sum((row.energy_pj for row in rows), Fraction(0))
-    return merit.of(energy, sum(row.cycles for row in rows), sum(row.port_cycles for row in rows))
+def _sums(rows: Iterable[TurnCost]) -> tuple[Fraction, int, int]:
+    """Energy, cycles and cycles of ports of all."""
+    every = list(rows)
+    energy = sum((row.energy_pj for row in every), Fraction(0))
+    return energy, sum(row.cycles for row in every), sum(row.port_cycles for row in every)
+
+
+def _all_rows(way: Iterable[_Segment]) -> Iterator[TurnCost]:
+    return (row for segment in way for row in segment.rows)
 
 
 class _InTurn:
@@ -154,7 +167,7 @@ class _InTurn:
                 if last == beyond:
                     ways += [[*before, segment] for before in kept[first] for segment in found]
             kept.append(self._undominated(ways))
-        return min(kept[-1], key=lambda way: _of_rows([row for each in way for row in each.rows], self.merit))
+        return min(kept[-1], key=lambda way: self.merit.of(*_sums(_all_rows(way))))
 
     def _refined(self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> dict[str, _Segment]:
         """Nests by the better method: of what was chosen, then of every single statement, then of other good blocks.
@@ -185,14 +198,9 @@ class _InTurn:
     @staticmethod
     def _undominated(ways: list[list[_Segment]]) -> list[list[_Segment]]:
         """Ways of which no other one is as good in energy, cycles and cycles of ports."""
-
-        def sums(way: list[_Segment]) -> tuple[Fraction, int, int]:
-            rows = [row for each in way for row in each.rows]
-            energy = sum((row.energy_pj for row in rows), Fraction(0))
-            return energy, sum(row.cycles for row in rows), sum(row.port_cycles for row in rows)
-
         found: list[tuple[tuple[Fraction, int, int], list[_Segment]]] = []
-        for (energy, cycles, ports), way in sorted(((sums(way), way) for way in ways), key=lambda pair: pair[0]):
+        priced = ((_sums(_all_rows(way)), way) for way in ways)
+        for (energy, cycles, ports), way in sorted(priced, key=lambda pair: pair[0]):
             if not any(e <= energy and c <= cycles and p <= ports for (e, c, p), _ in found):
                 found.append(((energy, cycles, ports), way))
         return [way for _, way in found]
@@ -211,7 +219,7 @@ class _InTurn:
                 may.append(self.machine.memory)
                 reasons.append(
                     f"no level of {self.machine.name} of which there is one instance may keep {tensor} both as it is "
-                    f"made and as it is read"
+                    "made and as it is read"
                 )
         if all(may == [self.machine.memory] for may in levels):
             return
@@ -243,9 +251,7 @@ class _InTurn:
 
     def _single(self, name: str, method: str) -> _Segment:
         nodes = self._nest(name, self.alone[name], {}, (), method)
-        if nodes is None:
-            raise InfeasibleError(f"{self.alone[name].title} has no mapping on {self.machine.name} in perfect factors")
-        found = self._counted((name,), None, None, nodes)
+        found = None if nodes is None else self._counted((name,), None, None, nodes)
         if found is None:
             raise InfeasibleError(f"{self.alone[name].title} has no mapping on {self.machine.name} in perfect factors")
         return found
@@ -289,12 +295,7 @@ class _InTurn:
         """What stays of a tensor."""
         around = dict(block.stays).get(tensor, len(block.loops))
         left = {**self.workload.extents, **dict(block.loops[:around])}
-        access = next(
-            access
-            for name in group.names
-            for access in self.workload.statement(name).accesses
-            if self.workload.stored_as[access.name] == tensor
-        )
+        access = accesses_to(self.workload, group.names, tensor)[0]
         elements = access.footprint({d: left[d] for d in access.dims})
         return KeptBlock(level=level, tensor=tensor, elements=elements, bits=access.bits)
 
@@ -342,23 +343,11 @@ class _InTurn:
 
     def _count_of(self, names: tuple[str, ...], group: TurnGroup | None, nodes: tuple[Node, ...]) -> InTurnCount | None:
         inside = {tensor for tensor, _ in group.inner} if group else set()
-        within = {
-            *names,
-            *(each for name in names for each in self.tails.get(name, ()) if self._is_inside(name, inside)),
-        }
-        statements = tuple(each for each in self.workload.statements if each.name in within)
-        dims = {d for each in statements for d in each.dims}
-        part = Workload(
-            name="",
-            statements=statements,
-            sizes=tuple((d, n) for d, n in self.workload.sizes if d in dims),
-            semantics=self.workload.semantics,
-        )
+        handed = [name for name in names if self.workload.stored_as[name] in inside]
+        tails = (each for name in handed for each in self.tails.get(name, ()))
+        part = part_of(self.workload, (*tails, *names))
         count = count_in_turn(MappingTree(workload=part, machine=self.machine, nodes=nodes), self.question.counting)
         return None if count.broken else count
-
-    def _is_inside(self, name: str, inside: set[str]) -> bool:
-        return self.workload.stored_as[name] in inside
 
     def _tree(self, segments: list[_Segment], inside: set[str]) -> MappingTree:
         """All segments one after the other."""

@@ -53,11 +53,11 @@ def tiles_beside(question: Question, others: Callable[[Mapping[str, int]], int])
             answer = METHODS[question.method].run(replace(question, machine=smaller))
         except InfeasibleError:
             return None
-        beside = [others(entry.tile) for entry in answer.mapping.levels]
-        taken = [level.occupancy_words + words for level, words in zip(answer.levels, beside, strict=True)]
+        further = [others(entry.tile) for entry in answer.mapping.levels]
+        taken = [level.occupancy_words + words for level, words in zip(answer.levels, further, strict=True)]
         if all(words <= level.words(bits) for words, level in zip(taken, machine.levels, strict=True)):
             return answer.found.tiles
-        left = [level.words(bits) - words for level, words in zip(machine.levels, beside, strict=True)]
+        left = [level.words(bits) - words for level, words in zip(machine.levels, further, strict=True)]
         if min(left) < 1:
             return None
         levels = (

@@ -68,7 +68,7 @@ class IntegerPoint:
 class ChainCosts:
     """Exact costs of many chains of integer tiles at once."""
 
-    def __init__(self, setting: Setting, tops: Tops | None = None) -> None:
+    def __init__(self, setting: Setting, tops: Tops[IntegerPoint] | None = None) -> None:
         self.setting = setting
         self.tops = tops
         """Where the best few of all chains that are priced at every level are kept; None for nowhere."""
@@ -219,7 +219,7 @@ class ChainCosts:
         return self._point(chains[row], None if spatial is None else spatial[row], orders, costs[row].tolist())
 
     def _show(
-        self, tops: Tops, chains: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray
+        self, tops: Tops[IntegerPoint], chains: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray
     ) -> None:
         """Show the best of many chains that were priced to those that are kept: of equal costs the first."""
         _, firsts = np.unique(costs, axis=0, return_index=True)

@@ -134,7 +134,7 @@ def integer_search(
     Raises:
         InfeasibleError: if no chain of integer tiles fits.
     """
-    tops = Tops(top) if top > 1 else None
+    tops = Tops[IntegerPoint](top) if top > 1 else None
     costs = ChainCosts(setting, tops)
     tell = progress or (lambda _: None)
     one_core = setting.split_level is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 
 class Priced(Protocol):
@@ -19,19 +19,19 @@ P = TypeVar("P", bound=Priced)
 
 
 @dataclass(slots=True)
-class Tops:
+class Tops(Generic[P]):
     """Keeps the best points that it is shown."""
 
     count: int
     """How many are kept."""
-    _kept: dict[tuple[float, ...], Priced] = field(default_factory=dict)
+    _kept: dict[tuple[float, ...], P] = field(default_factory=dict)
 
     @property
     def worst(self) -> float:
         """Largest cost beyond which no point is kept."""
         return max(self._kept)[0] if len(self._kept) >= self.count else float("inf")
 
-    def show(self, point: Priced) -> None:
+    def show(self, point: P) -> None:
         """Keep a point if it is among the best so far, and none with its costs is known."""
         self._kept.setdefault(point.key, point)
         if len(self._kept) > self.count:
@@ -39,5 +39,5 @@ class Tops:
 
     def beside(self, best: P) -> tuple[P, ...]:
         """All but the best, best first; fewer than were asked for where so few were priced."""
-        found: list[P] = [point for key, point in sorted(self._kept.items()) if key > best.key]  # type: ignore[misc]
-        return tuple(found[: self.count - 1])
+        keys = sorted(key for key in self._kept if key > best.key)
+        return tuple(self._kept[key] for key in keys[: self.count - 1])
