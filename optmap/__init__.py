@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from optmap.answers.documents.recount import Evaluation as Evaluation
     from optmap.answers.documents.saved_tree import SavedTree as SavedTree
     from optmap.answers.documents.saved_tree import TreeEvaluation as TreeEvaluation
+    from optmap.answers.documents.saved_turns import TurnEvaluation as TurnEvaluation
     from optmap.answers.documents.solution import SavedSolution as SavedSolution
     from optmap.answers.over_capacity.capacity_curve import CapacityCurve as CapacityCurve
     from optmap.answers.over_capacity.fused import FusedCurve as FusedCurve
     from optmap.answers.over_capacity.fused import FusedNetwork as FusedNetwork
     from optmap.answers.over_capacity.network_sums import NetworkSums as NetworkSums
     from optmap.answers.proofs.boundaries import BoundReport as BoundReport
+    from optmap.answers.proofs.mesh_bound import MeshBound as MeshBound
     from optmap.answers.proofs.program import ProvedProgram as ProvedProgram
     from optmap.answers.side_by_side.comparison import Comparison as Comparison
     from optmap.answers.side_by_side.conformance import Conformance as Conformance
+    from optmap.answers.side_by_side.mappings import MappingComparison as MappingComparison
     from optmap.answers.side_by_side.race import Race as Race
     from optmap.answers.side_by_side.scoring import Score as Score
     from optmap.api import bound as bound
@@ -107,6 +110,7 @@ if TYPE_CHECKING:
     from optmap.verbs.checking import evaluate as evaluate
     from optmap.verbs.comparing import algorithms as algorithms
     from optmap.verbs.comparing import compare as compare
+    from optmap.verbs.comparing import compare_mappings as compare_mappings
     from optmap.verbs.comparing import randomized as randomized
     from optmap.verbs.curving import curve as curve
     from optmap.verbs.deriving import classes as classes
@@ -139,7 +143,7 @@ _HOMES = {
     "verbs.catalogue": "doctor list load machine show workload",
     "verbs.checking": "check conformance evaluate",
     "checker": "Report",
-    "verbs.comparing": "algorithms compare randomized",
+    "verbs.comparing": "algorithms compare compare_mappings randomized",
     "verbs.curving": "curve",
     "verbs.deriving": "classes closed_form derive inferred_reuse regimes",
     "base.errors": (
@@ -155,12 +159,15 @@ _HOMES = {
     "answers.proofs.boundaries": "BoundReport",
     "answers.closed_forms.closed_forms": "ClosedFormAnswer",
     "answers.side_by_side.comparison": "Comparison",
+    "answers.side_by_side.mappings": "MappingComparison",
     "answers.side_by_side.conformance": "Conformance",
+    "answers.proofs.mesh_bound": "MeshBound",
     "answers.proofs.program": "ProvedProgram",
     "answers.side_by_side.race": "Race",
     "answers.documents.recount": "Evaluation",
     "answers.closed_forms.regimes": "Regimes",
     "answers.documents.saved_tree": "SavedTree TreeEvaluation",
+    "answers.documents.saved_turns": "TurnEvaluation",
     "answers.side_by_side.scoring": "Score",
     "answers.documents.solution": "SavedSolution",
     "interchange.formats": "register_format",

@@ -13,7 +13,7 @@ from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
 from optmap.base.values import file_path
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
-from optmap.questions.form import objectives_on
+from optmap.questions.form import form_on, objectives_on
 from optmap.questions.objective import OBJECTIVES
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.questions.options import CertificateKind
@@ -53,6 +53,13 @@ def solve(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Answer[An
         InputError: for anything that cannot be accepted.
         InfeasibleError: if nothing fits, or no mapping meets the constraints: which, and what would do.
         ContradictionError: if the mapping moves fewer words than the bound allows.
+
+    Examples:
+        >>> found = optmap.solve("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64", memory="256w")
+        >>> found.mapping.levels[0].tile, found.exact
+        ({'i': 14, 'j': 16, 'k': 1}, 45056)
+        >>> found.bound.value <= found.exact
+        True
     """
     full = SOLVE["certificate"].read(options) is CertificateKind.FULL
     question = question_of(workload, **options)
@@ -114,13 +121,15 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
 def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:
     """What a method finds, with the bounds beside it; `full`: proved, too."""
     from optmap.answers.proofs.bounding import bounded
+    from optmap.search.answer import beside
 
     begun, whole = time.monotonic(), Clock.after(question.time_limit)
     with limited(whole.share(PROVED if full else SEARCHED)):
         result = METHODS[question.method].run(question)
     with limited(whole.ending()) as clock:
+        others = tuple(bounded(other, clock, full=False) for other in beside(result))
         result = bounded(result, clock, full=full)
-    return replace(result, seconds=time.monotonic() - begun)
+    return replace(result, seconds=time.monotonic() - begun, others=others)
 
 
 class BoundOptions(TargetOptions, WorkloadOptions, total=False):
@@ -148,9 +157,10 @@ class BoundOptions(TargetOptions, WorkloadOptions, total=False):
     objective: Annotated[
         str | None,
         Opt(
-            help="Also the time that no code goes below.",
-            detail="`time`, on a machine with a core: `.time`, of which `.certificate` is the proof then.",
-            metavar="time",
+            help="Also the time that no code goes below, or what no mapping costs less than on an accelerator.",
+            detail="`time`, on a machine with a core: `.time`. Where there are meshes and prices `energy`, `cycles`, "
+            "`edp` or `port-cycles`: `.merit`. `.certificate` is the proof of it then.",
+            metavar="NAME",
         ),
     ]
     cores: Annotated[int, Opt(help="Of the time: cores that share the work.", default=1, least=1)]
@@ -178,20 +188,43 @@ def bound(workload: WorkloadInput, **options: Unpack[BoundOptions]) -> BoundRepo
 
     Raises:
         InputError: for anything that cannot be accepted, a method that does not apply included.
+
+    Examples:
+        >>> report = optmap.bound("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64", memory="256w")
+        >>> report.outermost.best.loads_words
+        33024
     """
     from optmap.answers.proofs.beside import with_time
     from optmap.answers.proofs.boundaries import bound_report
 
     asked = values_of(declared(BoundOptions), options)
     problem = workload_of(workload, asked["extents"], asked["semantics"], asked["padding"])
-    target, in_time = machine_of(asked["machine"], asked["memory"]), asked["objective"] is not None
+    target, objective = machine_of(asked["machine"], asked["memory"]), asked["objective"]
+    in_time = objective is not None and form_on(target).floors_apart
     if not in_time and (asked["cores"], asked["caches"]) != (1, "warm"):
         raise InputError(
-            "cores and caches belong to a bound in time: add objective time, or leave --cores and --caches out"
+            "cores and caches belong to a bound in time: add objective time on a machine with a core, or leave --cores "
+            "and --caches out"
         )
     running = _running(**asked) if in_time else None
     report = bound_report(problem, target, asked["methods"], explained=asked["explain"])
-    return report if running is None else with_time(report, running)
+    if running is not None:
+        return with_time(report, running)
+    return report if objective is None else _on_meshes(report, objective)
+
+
+def _on_meshes(report: BoundReport, objective: str) -> BoundReport:
+    """A report with the floor of an objective where every mapping brings its own along.
+
+    Raises:
+        InputError: for an objective that means nothing there.
+    """
+    from optmap.answers.proofs.chain_meshes import mesh_bound
+
+    known = objectives_on(report.machine)
+    return replace(
+        report, merit=mesh_bound(report.workload, report.machine, known[choose("objective", objective, known)])
+    )
 
 
 def _running(*, objective: str, cores: int, caches: str, **_: Any) -> Running:

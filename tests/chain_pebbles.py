@@ -6,6 +6,7 @@ Stores are free here, so that what is least is a floor of the loads alone. Nothi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from heapq import heappop, heappush
 from itertools import product
 from random import Random
@@ -79,62 +80,71 @@ def _holds(condition, at) -> bool:
     ]
 
 
+def bits_of(words: int) -> list[int]:
+    """The numbers of a set."""
+    return [place for place in range(words.bit_length()) if words >> place & 1]
+
+
 def least_loads(workload: Workload, memory: int, largest: int = LARGEST) -> int | None:
     """The least loads of any schedule; None if there is none or too much to look at."""
     board = game(workload)
     every = (1 << len(board.touched)) - 1
     of_word = [sum(1 << o for o, bits in enumerate(board.touched) if bits >> w & 1) for w in range(len(board.words))]
+    of_size = [(n, sum(1 << w for w, m in enumerate(board.sizes) if m == n)) for n in sorted({*board.sizes})]
 
     def size(words: int) -> int:
-        return sum(n for w, n in enumerate(board.sizes) if words >> w & 1)
+        return sum(n * (words & those).bit_count() for n, those in of_size)
 
     if max(map(size, board.touched)) > memory:
         return None
 
-    def begun(word: int, done: int) -> bool:
-        return bool(of_word[word] & done)
+    @cache
+    def needed(done: int) -> tuple[int, int]:
+        """Words that have uses left, and those of them that are created at the next."""
+        left = sum(1 << w for w, uses in enumerate(of_word) if uses & ~done)
+        return left, left & board.empty & ~sum(1 << w for w, uses in enumerate(of_word) if uses & done)
+
+    @cache
+    def open_to(done: int) -> tuple[tuple[int, int], ...]:
+        """Every operation that may be done next, and its words."""
+        every = zip(board.touched, board.after, strict=True)
+        return tuple(
+            (1 << o, bits) for o, (bits, first) in enumerate(every) if not done >> o & 1 and first & done == first
+        )
 
     def settled(done: int, fast: int) -> tuple[int, int]:
         """All that can be done without making room, and nothing of no more use."""
-        changed = True
-        while changed:
-            changed = False
-            for o, bits in enumerate(board.touched):
-                if not done >> o & 1 and bits & fast == bits and board.after[o] & done == board.after[o]:
-                    done |= 1 << o
-                    changed = True
-        for w, uses in enumerate(of_word):
-            if fast >> w & 1 and uses & done == uses:
-                fast ^= 1 << w
-        return done, fast
+        before = -1
+        while before != done:
+            before = done
+            done |= sum(operation for operation, bits in open_to(done) if bits & fast == bits)
+        return done, fast & needed(done)[0]
 
     def short(done: int, fast: int) -> int:
         """Loads that must still come: words that are no creations, and are needed and not there."""
-        return sum(
-            board.sizes[w]
-            for w, uses in enumerate(of_word)
-            if not fast >> w & 1 and uses & ~done and not (board.empty >> w & 1 and not begun(w, done))
-        )
+        left, created = needed(done)
+        return size(left & ~fast & ~created)
 
-    def rooms(fast: int, needed: int) -> list[int]:
+    def rooms(fast: int, coming: int) -> list[int]:
         """What may stay when so many words are to come: as much as possible."""
         found, left, seen = [], [fast], {fast}
         while left:
             here = left.pop()
-            if size(here) + needed <= memory:
+            if size(here) + coming <= memory:
                 found.append(here)
                 continue
-            for w in range(len(board.words)):
+            for w in bits_of(here):
                 less = here & ~(1 << w)
-                if less != here and less not in seen:
+                if less not in seen:
                     seen.add(less)
                     left.append(less)
         return found
 
     start = settled(0, 0)
-    heap, best, looked = [(short(*start), 0, start)], {start: 0}, 0
+    heap, best, looked = [(short(*start), 0, start)], {start: 0}, 0  # least loads first, of equals the most done
     while heap:
-        _, cost, state = heappop(heap)
+        _, less, state = heappop(heap)
+        cost = -less
         if best[state] < cost:
             continue
         done, fast = state
@@ -143,26 +153,17 @@ def least_loads(workload: Workload, memory: int, largest: int = LARGEST) -> int 
         looked += 1
         if looked > largest:
             return None
-        for w, uses in enumerate(of_word):
-            if fast >> w & 1 or not uses & ~done:
-                continue
-            created = bool(board.empty >> w & 1) and not begun(w, done)
-            if created and not any(
-                bits >> w & 1 and bits & ~fast == 1 << w and board.after[o] & done == board.after[o]
-                for o, bits in enumerate(board.touched)
-            ):
-                continue
+        wanted, creations = needed(done)
+        for w in bits_of(wanted & ~fast):
+            created = bool(creations >> w & 1)
             for kept in rooms(fast, board.sizes[w]):
-                if created and not any(
-                    bits >> w & 1 and bits & ~kept == 1 << w and board.after[o] & done == board.after[o]
-                    for o, bits in enumerate(board.touched)
-                ):
-                    continue
+                if created and not any(bits & ~kept == 1 << w for _, bits in open_to(done)):
+                    continue  # a word is created by the operation that touches it first, which is done at once
                 after = settled(done, kept | 1 << w)
                 price = cost + (0 if created else board.sizes[w])
                 if price < best.get(after, price + 1):
                     best[after] = price
-                    heappush(heap, (price + short(*after), price, after))
+                    heappush(heap, (price + short(*after), -price, after))
     return None
 
 
@@ -186,20 +187,21 @@ def local_order(board: Game, draw: Random) -> list[int]:
 
 def counted_comings(board: Game, order: list[int], memory: int) -> list[int]:
     """How often each word comes to a memory of so many words, creations counted; the farthest next use is dropped."""
-    uses: list[list[int]] = [[] for _ in board.words]
-    for time, o in enumerate(order):
-        for w in range(len(board.words)):
-            if board.touched[o] >> w & 1:
-                uses[w].append(time)
-    comings, fast = [0] * len(board.words), set[int]()
-    for time, o in enumerate(order):
-        needed = {w for w in range(len(board.words)) if board.touched[o] >> w & 1}
-        for w in needed - fast:
-            comings[w] += 1
-        fast = {w for w in fast | needed if w in needed or uses[w][-1] > time}
-        later = {w: next((t for t in uses[w] if t > time), len(order)) for w in fast - needed}
+    touched = [bits_of(board.touched[o]) for o in order]
+    following, last = list[list[int]](), [len(order)] * len(board.words)
+    for time in range(len(order) - 1, -1, -1):
+        following.append([last[w] for w in touched[time]])
+        for w in touched[time]:
+            last[w] = time
+    comings, fast = [0] * len(board.words), dict[int, int]()  # per word that is there its next use
+    for words, uses in zip(touched, reversed(following), strict=True):
+        for w, use in zip(words, uses, strict=True):
+            if w not in fast:
+                comings[w] += 1
+            fast[w] = use
+        fast = {w: use for w, use in fast.items() if use < len(order) or w in words}
+        later = {w: use for w, use in fast.items() if w not in words}
         while len(fast) > memory:
             furthest = max(sorted(later), key=later.__getitem__)
-            fast.discard(furthest)
-            del later[furthest]
+            del fast[furthest], later[furthest]
     return comings

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))  # tests import `strategies` from any folder
 # Before anything loads NumPy: where several processes test, more threads for small matrices only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["OPTMAP_COLUMNS"] = "0"  # lines as they are; tests of pages set their own
 
 from cases import LEFT_OUT, Run
 

@@ -1,4 +1,4 @@
-"""Every check that there is, for maintainers: all tests, all goldens, the attacks of tests/benchmarks at fair sizes.
+"""Every check that there is, for maintainers: all tests, goldens, pages, the attacks of tests/benchmarks at fair sizes.
 
     python tests/longer.py                     about an hour and a half on two cores
     python tests/longer.py --only 'held|tap'   the steps whose names this regular expression finds
@@ -34,6 +34,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "batch_counting": (),
     "bounds_soundness": ("20000", "7"),
     "chain_floor_attack": ("300", "5000", "7"),
+    "chain_orders_attack": ("20000", "7"),
     "checker_mutants": ("20000", "7"),
     "constraints_attack": ("--cases", "400"),
     "exact_attack": ("--all", "100", "--itself", "300"),
@@ -96,6 +97,7 @@ def steps(versions: bool = False) -> list[Step]:
     made = [
         Step(name="tests", command=(python, "-m", "pytest", "-n", "2", "-m", ""), alone=True),
         Step(name="goldens", command=(python, str(tests / "goldens"), "check")),
+        Step(name="site", command=(python, str(ROOT / "docs" / "build.py"), "--notebooks"), alone=True),
     ]
     for name, sizes in ATTACKS.items():
         made.append(Step(name=name, command=(python, str(tests / "benchmarks" / f"{name}.py"), *sizes)))

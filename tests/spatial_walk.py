@@ -63,7 +63,7 @@ class _Loop:
 
 
 def walk_spatial(
-    nest: Nest, fabric: Fabric, *, charge_drains: bool = False, limit: int = 2_000_000
+    nest: Nest, fabric: Fabric, *, charge_drains: bool = False, going_on: bool = False, limit: int = 2_000_000
 ) -> dict[tuple[str, str], Walked]:
     """Accesses per (memory, operand that it keeps), by walking.
 
@@ -71,6 +71,7 @@ def walk_spatial(
         nest: the mapping.
         fabric: what it is for.
         charge_drains: whether a word of an output is read where it leaves.
+        going_on: whether every word of an output was updated before: then each is filled and read at its first time.
         limit: most words that are looked at.
 
     Raises:
@@ -88,6 +89,7 @@ def walk_spatial(
         counts = {number: Walked() for number in keepers}
         for inside, keeper in zip([-1, *keepers], keepers, strict=False):
             edge = _Edge(fabric, operand, loops, inside, keeper)
+            edge.going_on = going_on
             edge.walk(counts.get(inside), counts[keeper], charge_drains)
         found.update({(fabric.memories[number].name, operand.name): counts[number] for number in keepers})
     return found
@@ -142,6 +144,7 @@ class _Edge:
         self.places = [loop for loop in loops if loop.memory > inside and loop.spatial]
         self.box = [loop for loop in loops if loop.memory <= inside]
         self.dims = len(fabric.dims)
+        self.going_on = False
 
     def _word(self, index: list[int]) -> Word:
         return tuple(sum(factor * index[dim] for dim, factor in axis) for axis in self.operand.axes)
@@ -170,7 +173,8 @@ class _Edge:
                     continue
                 holder = holders[place]
                 entering[place], leaving[place] = holder.step(self._word(base), tile)
-                inner.fills += len(entering[place] & holder.ever if self.operand.output else entering[place])
+                old = self.operand.output and not self.going_on
+                inner.fills += len(entering[place] & holder.ever if old else entering[place])
                 holder.ever |= entering[place]
             self._serve(entering, outer)
             self._update(leaving, outer, updated)
@@ -189,7 +193,7 @@ class _Edge:
             for instance, messages in self._served(leaving):
                 for word in (word for message in messages for word in message):
                     outer.updates += 1
-                    outer.reads += word in updated[instance]
+                    outer.reads += self.going_on or word in updated[instance]
                     updated[instance].add(word)
 
     def _drain(self, leaving: dict[Place, Words], inner: Walked | None) -> None:

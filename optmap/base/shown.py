@@ -8,13 +8,17 @@ from enum import Enum
 from fractions import Fraction
 from pathlib import Path, PurePath
 from textwrap import wrap
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from optmap.base.errors import InputError
+from optmap.base.errors import CheckError, InputError
+from optmap.base.extras import install
 from optmap.base.names import choose
 from optmap.base.registry import Registry
 from optmap.base.values import file_path
 from optmap.base.writing import check_picture, save_figure, to_json, write_text
+
+if TYPE_CHECKING:
+    from optmap.checker import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,13 +170,41 @@ class Shown(Concise):
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
-        from html import escape
+        from optmap.base.page import as_html
 
-        return f"<pre>{escape(str(self))}</pre>"
+        return as_html(lambda: str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The document that the command of the same name prints with `--json`."""
         return dict(self.presentation.document(self))
+
+    def to_frame(self, part: str = "") -> Any:
+        """A table of the document as a data frame: rows per boundary, level, method, capacity or layer.
+
+        Amounts are columns of their own, `cost.value` and `cost.unit`.
+
+        Args:
+            part: the key of the table, such as `boundaries` or `levels`; the first of the document if left out.
+
+        Returns:
+            A `pandas.DataFrame`.
+
+        Raises:
+            InputError: if the document has no table, or pandas is not installed.
+            UnknownNameError: for a key that is no table of the document.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise InputError(f"data frames need pandas, which is not installed; run: {install('pandas')}") from error
+        tables = {
+            key: rows
+            for key, rows in self.to_dict().items()
+            if isinstance(rows, list) and rows and all(isinstance(row, Mapping) for row in rows)
+        }
+        if not tables:
+            raise InputError(f"{type(self).__name__} has no rows; use to_dict()")
+        return pd.json_normalize(tables[choose("part", part, tables) if part else next(iter(tables))])
 
     def save(self, path: str | Path) -> Path:
         """Write the answer to a file, as `-o` does; `optmap.load` says what it reads back.
@@ -190,13 +222,14 @@ class Shown(Concise):
         write_text(file, make(self) if make else to_json(self.to_dict()) + "\n")
         return file
 
-    def plot(self, path: str | Path | None = None, *, picture: str = "") -> Any:
+    def plot(self, path: str | Path | None = None, *, picture: str = "", axes: Any = None) -> Any:
         """Draw the answer.
 
         Args:
             path: write a picture (.png, .svg or .pdf) there; None leaves the figure open, as a
                 notebook wants it.
             picture: which one, of an answer with several (`presentation.pictures`); the first if left out.
+            axes: matplotlib axes to draw into; new ones if left out.
 
         Returns:
             The matplotlib axes, or the path that was written.
@@ -210,10 +243,10 @@ class Shown(Concise):
         if draw is None:
             raise InputError(f"{type(self).__name__} has no picture; print it, or use its numbers")
         if path is None:
-            return draw(self, None)
+            return draw(self, axes)
         file = file_path(path)
         check_picture(file)
-        save_figure(draw(self, None), file)
+        save_figure(draw(self, axes), file)
         return file
 
 
@@ -232,3 +265,21 @@ class ShownMapping(Shown):
         if make is None:
             raise InputError(f"{type(self).__name__} has no loop nest to print")
         return make(self)
+
+    def check(self) -> Report:
+        """What the independent checker verifies of it, and what not; see `verified`."""
+        return verified(self.to_dict())
+
+
+def verified(document: dict[str, Any]) -> Report:
+    """What the independent checker verifies of a document, and what not.
+
+    Raises:
+        CheckError: with the reason why a claim does not hold.
+    """
+    from optmap.checker import RefusedError, check_document
+
+    try:
+        return check_document(document)
+    except RefusedError as error:
+        raise CheckError(f"refused: {error}") from error

@@ -16,6 +16,26 @@ def number(value: float | Fraction) -> str:
     return f"{value:.4g}"
 
 
+SCALES = ((1e12, ""), (1e9, "m"), (1e6, "u"))
+"""Units that pico-units are told in, by how many of these they are, the largest first."""
+
+
+def energy_text(picojoules: float | Fraction) -> str:
+    """An energy in pJ, and beside it in the unit that it is read in: `704,482,897.9 pJ (704.5 uJ)`."""
+    value = float(picojoules)
+    beside = next((f" ({value / size:.4g} {prefix}J)" for size, prefix in SCALES if value >= size), "")
+    return f"{number(value)} pJ{beside}"
+
+
+def seconds_text(cycles: float | Fraction, clock_hz: int | None) -> str:
+    """The time of cycles where a clock is known, `123.4 us at 3.6 GHz`; else nothing."""
+    if clock_hz is None:
+        return ""
+    value = float(cycles) / clock_hz * 1e12
+    size, prefix = next(((size, prefix) for size, prefix in SCALES if value >= size), (1e3, "n"))
+    return f"{value / size:.4g} {prefix}s at {clock_hz / 1e9:g} GHz"
+
+
 def several(count: int, one: str, more: str = "") -> str:
     """A count and what is counted, `1 word` or `2,000 words`.
 

@@ -5,7 +5,8 @@ checks. (What searches for the proofs of `cover` asks its rows and tests which s
 decides comes from there.) Everything is decided in integers and fractions, logarithms in 50 digits. `bounds`
 re-proves lower bounds (format: the docstring of `optmap/bounds/certificate.py`), `chains` those of chains of statements
 (`optmap/bounds/chains/certificate.py`), `tiles` recounts mappings, `nests` those of machines with meshes and prices,
-`trees` those of chains, and `cover` re-proves what no mapping undercuts; `core` is what all of them need.
+`trees` those of chains, `turns` those of chains on machines with meshes, and `cover` re-proves what no mapping
+undercuts; `core` is what all of them need.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from .core.tools import RefusedError, need, plain
 from .nests.nest_solution import check_nest_solution
 from .tiles.solution import check_solution
 from .trees.tree_solution import check_tree_solution
+from .turns.turn_bound import check_turn_bound
+from .turns.turn_solution import check_turn_solution
 
 __all__ = ["RefusedError", "Report", "check_bound", "check_document", "check_file", "check_solution", "plain"]
 
@@ -49,6 +52,7 @@ KNOWN = (
     "optmap.sweep-bound/",
     "optmap.accelerator-solution/",
     "optmap.time-bound/",
+    "optmap.mesh-certificate/",
 )
 
 
@@ -80,7 +84,8 @@ def check_document(document: Any) -> Report:
     schema, mapping = document.get("schema"), document.get("mapping")
     walked = type(mapping) is dict and "tree" in mapping
     solved = str(schema).startswith("optmap.solution/")
-    need(solved or not walked, "a mapping tree alone claims nothing; count it with: optmap evaluate FILE")
+    meshes = str(schema).startswith("optmap.accelerator-solution/")
+    need(solved or meshes or not walked, "a mapping tree alone claims nothing; count it with: optmap evaluate FILE")
     if type(schema) is str:
         for start, advice in ELSEWHERE.items():
             need(not schema.startswith(start), f"a document {schema!r} proves nothing by itself: {advice}")
@@ -91,10 +96,12 @@ def check_document(document: Any) -> Report:
             return check_chain(document)
         if schema == "optmap.time-bound/1":
             return (check_chain_time if "statements" in document["workload"] else check_time_bound)(document)
+        if schema == "optmap.mesh-certificate/1":
+            return check_turn_bound(document)
         if solved:
             return check_tree_solution(document) if walked else check_solution(document)
-        if str(schema).startswith("optmap.accelerator-solution/"):
-            return check_nest_solution(document)
+        if meshes:
+            return check_turn_solution(document) if walked else check_nest_solution(document)
         if document.get("schema") == "optmap.sweep-bound/1":
             return _check_levels(document)
         statement, claims = prove(document)

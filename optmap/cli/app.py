@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from optmap.cli.completing import Shell, items, script
-from optmap.cli.console import begin, say
+from optmap.cli.console import begin, hush, say, tell_all, widen
 from optmap.cli.values import spare
 from optmap.version import __version__
 
@@ -94,10 +94,12 @@ def _built(module: str, context: Any) -> Any:
     part = typer.Typer(**PLAIN, callback=lambda: None)  # with a callback, one command is a group too
     import_module(f"{__package__}.{module}").register(part)
     group: Any = typer.main.get_command(part)
-    plugin = copy(next(each for each in context.command.params if each.name == "plugin"))
-    plugin.expose_value = False  # no command has an argument for it
+    shared = [copy(each) for each in context.command.params if each.name in ("plugin", "wide", "quiet", "verbose")]
+    for each in shared:
+        each.expose_value = False  # no command has an argument for it
+        each.hidden = False
     for command in group.commands.values():
-        command.params.append(plugin)
+        command.params += shared
         spare(command.get_params(context))
     return group.commands
 
@@ -144,6 +146,36 @@ def top(
             is_eager=True,
         ),
     ] = None,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide",
+            help="Leave tables that are wider than 80 columns as they are.",
+            callback=widen,
+            is_eager=True,
+            hidden=True,  # shown by the commands
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            help="Write nothing to stderr but errors: no progress, no notes.",
+            callback=hush,
+            is_eager=True,
+            hidden=True,
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Write lines with progress to stderr, also where it is no terminal.",
+            callback=tell_all,
+            is_eager=True,
+            hidden=True,
+        ),
+    ] = False,
     completion: Annotated[
         Shell | None,
         typer.Option(

@@ -21,7 +21,8 @@ without trusting optmap. With --machine there is one table per boundary
 between memories; --explain adds the constraints behind the exponents and what the papers print
 (outermost boundary). --objective time adds the time that no code goes below on a machine with a core
 (optmap detect): multiply-adds at the peak of all cores, and words that must be read over each link,
-the largest marked; -o then writes its proof.
+the largest marked; -o then writes its proof. On a machine with meshes and prices --objective energy,
+cycles or edp adds what no mapping costs less than, statement by statement of a chain.
 
 \b
 Examples:
@@ -30,6 +31,7 @@ Examples:
   optmap bound resnet18/R9 --machine i7-9700k --methods compulsory,best
   optmap bound resnet18/R9 --memory 32KiB --explain
   optmap bound mobilenet/M9 --memory 1MiB --padding implicit
+  optmap bound chains/attention --machine eyeriss --objective energy -o floor.json
   optmap bound resnet18/R9 --machine host.yaml --objective time --cores 2 -o floor.json
 
 Exit codes: 0 proved, 2 bad input, 4 too large.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say, say_document
+from optmap.cli.console import Progress, guarded, say_document, say_text
 from optmap.cli.options import JsonOption, path_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def check(
     if refused is not None:
         raise refused
     if not as_json:
-        say(f"{report}\n{plain(str(file))}: what is listed as verified holds")
+        say_text(f"{report}\n{plain(str(file))}: what is listed as verified holds")
 
 
 def _compared(report: Report, file: Path) -> Report:

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.clock import stopping
+from optmap.base.errors import InputError
+from optmap.cli.completing import completed
 from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
-from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
+from optmap.cli.options import JsonOption, picture_option, taking
 from optmap.cli.pictures import prepare_picture
 from optmap.verbs import comparing
 
@@ -31,6 +33,10 @@ method and above the floor of every schedule.
 
   optmap compare resnet18/R9 --machine eyeriss --objective energy
 
+Of two files or more, mappings of one workload are counted again side by side, with where their nests differ.
+
+  optmap compare r9.json r9-2.json
+
 Exit codes: 0 compared, 2 bad input, 4 interrupted (what was found is printed), 5 a mapping is below the bound.
 """
 
@@ -43,17 +49,35 @@ def register(app: typer.Typer) -> None:
 @taking(comparing.CompareOptions)
 def compare(
     *,
-    workload: WorkloadArgument,
+    workload: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD|FILES",
+            help="A library name (resnet18/R9), a YAML file, a statement, or files that solve wrote.",
+            show_default=False,
+            autocompletion=completed("workloads"),
+        ),
+    ],
     plot: Annotated[Path | None, picture_option("Draw the comparison.")] = None,
     as_json: JsonOption = False,
     **options: Any,
 ) -> int:
-    """Print bound and mappings of a workload."""
+    """Print bound and mappings of a workload, or saved mappings."""
+    if len(workload) > 1 or workload[0].endswith(".json"):
+        for word in workload:
+            if not word.endswith(".json"):
+                raise InputError(
+                    f"{word}: one workload is compared, or files of mappings, which end in .json; lists are written "
+                    "with commas, as in --methods mopt,iooub"
+                )
+        refuse_unused("is for a workload, and these are files", "plot", *options)
+        say_answer(comparing.compare_mappings(*workload), as_json=as_json)
+        return 0
     prepare_picture(plot)
     if ":" not in (options["memory"] or ""):
         refuse_unused("is for a range of capacities, such as --memory 4KiB:4MiB; give one, or", "points")
     with Progress("comparing") as progress:
-        found = comparing.compare(workload, **options, progress=progress)
+        found = comparing.compare(workload[0], **options, progress=progress)
         if plot is not None:
             found.plot(plot)
     say_answer(found, as_json=as_json)

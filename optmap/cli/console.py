@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from enum import Enum
 from types import TracebackType
 from typing import Any, ParamSpec
 
@@ -26,15 +27,33 @@ Parameters = ParamSpec("Parameters")
 
 PATIENCE_S = 2.0
 """Work that takes longer than this reports progress, in seconds."""
+COLUMNS = 80
+"""Of the page that answers are written for."""
 REFRESH_S = 0.25
 """How often progress is redrawn, in seconds."""
 LIMIT_REACHED = LimitError.exit_code
 """Exit code of an answer that a limit or a signal cut short."""
 
+
+class Told(Enum):
+    """How much is said on stderr beside answers."""
+
+    NOTHING = 0
+    """Errors alone."""
+    TERMINAL = 1
+    """Notes, and on a terminal progress."""
+    EVERYTHING = 2
+    """Notes, and progress as lines, on a terminal or not."""
+
+
 _SAID: ContextVar[bool] = ContextVar("said", default=False)
 """Whether the running command has written its answer."""
 _CONTEXT: ContextVar[typer.Context | None] = ContextVar("context", default=None)
 """Of the running command: what was typed."""
+_TOLD: ContextVar[Told] = ContextVar("told", default=Told.TERMINAL)
+"""How much is said beside answers."""
+_WIDE: ContextVar[bool] = ContextVar("wide", default=False)
+"""Whether tables may be as wide as they are."""
 _PLUGINS: ContextVar[tuple[str, ...]] = ContextVar("plugins", default=())
 """Modules to import before the command runs."""
 
@@ -56,7 +75,14 @@ def say_answer(found: Any, *, as_json: bool, text: str | None = None) -> None:
     if as_json:
         say_document(found.to_dict())
     else:
-        say(str(found) if text is None else text)
+        say_text(str(found) if text is None else text)
+
+
+def say_text(text: str) -> None:
+    """Write an answer for people to stdout, its long lines broken where the page ends."""
+    from optmap.base.page import paragraphs
+
+    say(paragraphs(text))
 
 
 def say_document(document: Mapping[str, object]) -> None:
@@ -73,7 +99,8 @@ def complain(message: str) -> None:
 
 def note(message: str) -> None:
     """Write to stderr what a reader should know beside the answer."""
-    _remark("note", message)
+    if _TOLD.get() is not Told.NOTHING:
+        _remark("note", message)
 
 
 def _remark(kind: str, message: str) -> None:
@@ -131,6 +158,7 @@ def guarded(command: Callable[Parameters, int | None], *, stoppable: bool = Fals
         _SAID.set(False)
         try:
             begun()
+            _set_page()
             _load_plugins()
             code = command(*args, **kwargs) or 0
             sys.stdout.flush()
@@ -159,6 +187,48 @@ def begin(context: typer.Context, plugins: Sequence[str]) -> None:
     _PLUGINS.set((*_PLUGINS.get(), *plugins))
 
 
+def widen(asked: bool) -> None:
+    """Let tables be as wide as they are, if that is asked for."""
+    if asked:
+        _WIDE.set(True)
+
+
+def hush(asked: bool) -> None:
+    """Say nothing but answers and errors, if that is asked for."""
+    if asked:
+        _TOLD.set(Told.NOTHING)
+
+
+def tell_all(asked: bool) -> None:
+    """Say in lines how far work is, on a terminal or not, if that is asked for."""
+    if asked:
+        _TOLD.set(Told.EVERYTHING)
+
+
+def draws() -> bool:
+    """Whether stderr is a terminal on which progress is drawn."""
+    return _TOLD.get() is Told.TERMINAL and sys.stderr.isatty()
+
+
+def tells() -> bool:
+    """Whether progress is written as lines."""
+    return _TOLD.get() is Told.EVERYTHING
+
+
+def _set_page() -> None:
+    """The width of the page for what is written from now on.
+
+    Raises:
+        InputError: for a variable `OPTMAP_COLUMNS` that is no whole number.
+    """
+    from optmap.base.page import WIDTH
+
+    text = os.environ.get("OPTMAP_COLUMNS", "")
+    if text and not text.isdecimal():
+        raise InputError(f"OPTMAP_COLUMNS is {text!r}; it must be a whole number of columns, 0 for any")
+    WIDTH.set(0 if _WIDE.get() else int(text or COLUMNS))
+
+
 def refuse_unused(why: str, *parameters: str) -> None:
     """Refuse options that were typed and would do nothing.
 
@@ -177,8 +247,17 @@ def refuse_unused(why: str, *parameters: str) -> None:
 
 
 def _load_plugins() -> None:
+    from optmap.base.installed import installed_plugins
+
     names = _PLUGINS.get()
     _PLUGINS.set(())
+    for name in installed_plugins():
+        from optmap.search.plugins import load_plugin
+
+        try:
+            load_plugin(name)
+        except InputError as error:  # of a package that nobody named: no command has to end for it
+            note(f"of an installed package, left out: {error}")
     for name in names:
         from optmap.search.plugins import load_plugin
 
@@ -214,7 +293,7 @@ def _end_at_once(number: int) -> None:
 
 
 class Progress:
-    """A line on stderr for work that takes more than two seconds, only on a terminal.
+    """How far work is that takes more than two seconds: a line that changes on a terminal; lines, if asked for.
 
     Use as a context manager and as the `progress(text, fraction)` callback of a search.
     """
@@ -224,8 +303,9 @@ class Progress:
         self._fraction: float | None = None
         self._start = time.monotonic()
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._draw, daemon=True)
-        self._shown = sys.stderr.isatty()
+        lines = tells()
+        self._thread = threading.Thread(target=self._write if lines else self._draw, daemon=True)
+        self._shown = lines or draws()
 
     def __call__(self, text: str, fraction: float) -> None:
         """Say what is being done and how much of it is done (0 to 1)."""
@@ -247,9 +327,18 @@ class Progress:
         if self._done.wait(PATIENCE_S):
             return
         while not self._done.wait(REFRESH_S):
-            share = "" if self._fraction is None else f" {100 * self._fraction:3.0f} %"
-            seconds = time.monotonic() - self._start
-            sys.stderr.write(f"\r\x1b[K{self._text}{share} ({seconds:.0f} s)")
+            sys.stderr.write(f"\r\x1b[K{self._state()}")
             sys.stderr.flush()
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
+
+    def _write(self) -> None:
+        while not self._done.wait(PATIENCE_S):
+            sys.stderr.write(f"{self._state()}\n")
+            sys.stderr.flush()
+
+    def _state(self) -> str:
+        """What is done, how much of it, and the time it took."""
+        share = "" if self._fraction is None else f" {100 * self._fraction:3.0f} %"
+        seconds = time.monotonic() - self._start
+        return f"{self._text}{share} ({seconds:.0f} s)"

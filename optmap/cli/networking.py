@@ -8,7 +8,16 @@ import typer
 
 from optmap.base.texts import several
 from optmap.cli.completing import completed
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say, say_answer, say_document
+from optmap.cli.console import (
+    LIMIT_REACHED,
+    Progress,
+    complain,
+    guarded,
+    refuse_unused,
+    say_answer,
+    say_document,
+    say_text,
+)
 from optmap.cli.options import JsonOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import sweeping
@@ -111,4 +120,4 @@ def _list(as_json: bool) -> None:
         say_document({"schema": "optmap.networks/1", "networks": [each.name for each in found]})
         return
     rows = [(each.name, f"{each.occurrences}", f"{len(each.layers)}", f"{each.operations:,}") for each in found]
-    say(grid(("network", "layers", "different", "operations"), "<>>>", rows))
+    say_text(grid(("network", "layers", "different", "operations"), "<>>>", rows))

@@ -32,6 +32,7 @@ Examples:
   optmap solve resnet18/R9 --machine balanced --certificate full -o r9.json
   optmap solve resnet18/R9 --machine balanced --json
   optmap solve resnet18/R9 --memory 8192w --solver ipopt
+  optmap solve resnet18/R9 --machine i7-9700k --top 5 -o r9.json      # r9.json, r9-2.json ... r9-5.json
   optmap solve resnet18/R9 --machine balanced --constraint L1.k=16 --constraint L2.order=...,c
 
 A constraint is about one level: LEVEL.DIM= or <= or >= a size, LEVEL.DIM%N=0 for multiples,
@@ -96,6 +97,8 @@ def solve(
         result = api.solve(workload, **options, progress=progress)
     if output is not None:
         result.save(output)
+        for number, other in enumerate(result.others, 2):
+            other.save(output.with_stem(f"{output.stem}-{number}"))
     draw_pictures(result, plot)
     say_answer(result, as_json=as_json)
     return _exit_code(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ import typer
 
 from optmap.base.texts import several
 from optmap.cli.completing import completed
-from optmap.cli.console import complain, guarded, refuse_unused, say
+from optmap.cli.console import PATIENCE_S, complain, draws, guarded, refuse_unused, say_document, say_text, tells
 from optmap.cli.options import JsonOption, output_option, taking
 from optmap.sweeps.options import EngineName, GridOptions
 
@@ -69,7 +70,6 @@ def sweep(
 ) -> int:
     """Run a sweep and print what was done."""
     from optmap.base.errors import InputError
-    from optmap.base.writing import to_json
     from optmap.sweeps import run
     from optmap.sweeps.spec_io import read_spec
 
@@ -80,13 +80,19 @@ def sweep(
     if plan:
         refuse_unused("is not for --plan, which does nothing", "resume", "retry", "engine", "scheduler")
         planned = run.plan_sweep(made, directory, jobs=options["jobs"])
-        say(to_json(_plan_document(planned)) if as_json else _plan_table(planned))
+        if as_json:
+            say_document(_plan_document(planned))
+        else:
+            say_text(_plan_table(planned))
         return 0
     if resume and not (directory / "rows").is_dir():
         raise InputError(f"{directory}: nothing to resume here; leave out --resume to start")
     with Bar() as bar:
         tally = run.sweep(made, directory, **options, progress=bar)
-    say(to_json(_tally_document(tally, directory)) if as_json else _tally_table(tally, directory))
+    if as_json:
+        say_document(_tally_document(tally, directory))
+    else:
+        say_text(_tally_table(tally, directory))
     if tally.interrupted:
         complain(
             f"interrupted with {tally.done:,} of {several(tally.points, 'point')}; run the same command to continue"
@@ -100,14 +106,15 @@ def sweep(
 
 
 class Bar:
-    """A live line on stderr, only on a terminal: share, rate, time left, failures, gaps."""
+    """A live line on stderr, on a terminal, or lines, if asked for: share, rate, time left, failures, gaps."""
 
     def __init__(self) -> None:
+        self._said = time.monotonic()
         self._progress: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Bar:
-        if not sys.stderr.isatty():
+        if not draws():
             return self
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -129,6 +136,9 @@ class Bar:
         """Show the counts."""
         if self._progress is not None:
             self._progress.update(self._task, total=tally.points, completed=tally.done, state=state_text(tally))
+        elif tells() and time.monotonic() - self._said > PATIENCE_S:
+            self._said = time.monotonic()
+            sys.stderr.write(f"{tally.done:,} of {several(tally.points, 'point')} {state_text(tally)}\n")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -20,7 +20,7 @@ from optmap.cli.options import (
 from optmap.cli.pictures import draw_pictures, prepare_pictures
 from optmap.verbs import measuring
 
-VALIDATE_HELP = """Hold the model of time against measurements on this machine.
+VALIDATE_HELP = """Hold models of time against measurements on this machine.
 
 As in section 9 of MOpt, tilings of each layer are drawn from all that fit, good and bad: any microkernel
 that fits the registers, any tiles, loop orders of every dataflow class. Each is emitted, compiled, checked
@@ -28,12 +28,14 @@ and timed in turns with the others; its predicted time, and the traffic of set-a
 that is simulated under its loops, stand beside that. Printed are rank correlations (Spearman, Kendall) and
 the performance that is lost if only the best one, two or five predicted samples are run: beside the best
 measured sample, and crossed, the best chosen by half of the rounds and timed by the others, without the luck
-of the best of many. With several layers the last row has the medians.
+of the best of many. --models bottleneck ranks by MOpt's own model, the slowest level's words over its
+bandwidth. With several layers the last row has the medians.
 
 \b
 Examples:
   optmap validate resnet18/R9 --machine host.yaml
   optmap validate resnet18/R9 yolo9000/Y5 --machine host.yaml --samples 40 --plot figures -o validation.json
+  optmap validate resnet18/R9 --machine host.yaml --models time,bottleneck
   optmap validate 'C[i,j] += A[i,k]*B[k,j]' --extents i=256,j=256,k=256 --machine host.yaml --no-simulate
 
 The machine is the one at hand, as optmap detect -o host.yaml describes it. The same seed draws the same

@@ -12,7 +12,7 @@ from optmap.interchange.problems import problem_document
 from optmap.interchange.yaml_files import TAG, Tagged, dump
 from optmap.machines.accelerator import KeepRule, Prices, Store
 from optmap.machines.fabric import Direction, Fabric, Memory, Rule
-from optmap.machines.machine import Level, Machine
+from optmap.machines.machine import Level
 from optmap.machines.relations import Relation
 from optmap.mappings.nest import Nest
 from optmap.workloads.workload import access_names
@@ -54,18 +54,12 @@ def _settled(fabric: Fabric, nest: Nest | None) -> Fabric:
     return replace(fabric, memories=(*inner, replace(outermost, keeps=keeps)))
 
 
-def _stores(machine: Machine) -> list[tuple[Level | None, Store]]:
-    """Levels with their stores, outermost first; None for the unbounded memory."""
-    if not machine.stores:
-        raise InputError(f"machine {machine.name} is no accelerator; Timeloop has no caches")
-    return list(zip((None, *reversed(machine.levels)), reversed(machine.stores), strict=True))
-
-
 def _architecture(fabric: Fabric) -> dict[str, object]:
     machine = fabric.machine
     nodes: list[object] = [Tagged({TAG: "Container", "name": "System"})]
     tables: dict[str, dict[str, int | float]] = {}
-    for memory, (level, store) in zip(reversed(fabric.memories), _stores(machine), strict=True):
+    levels = (None, *reversed(machine.levels))  # None is the unbounded memory
+    for memory, level, store in zip(reversed(fabric.memories), levels, reversed(machine.stores), strict=True):
         nodes.append(
             Tagged(
                 {

@@ -17,6 +17,7 @@ from optmap.base.shown import Concise, Shown
 from optmap.base.values import one_line, whole_number
 from optmap.machines.accelerator import Arithmetic, Store
 from optmap.machines.core import Core, Microkernel
+from optmap.machines.form import FormName
 from optmap.machines.traits import TRAITS, TraitValue, check_trait
 from optmap.workloads.amounts import ONE_WORD, Bandwidth, Capacity
 
@@ -165,6 +166,11 @@ class Level(Concise):
         return self.capacity.words(word_bits) // self.buffering
 
     @property
+    def axes(self) -> tuple[tuple[str, int], ...]:
+        """The axes along which its children stand, by name, with their number: those of its mesh, else one."""
+        return ((self.name, self.fanout),) if self.store is None else _mesh_axes(self.name, self.store)
+
+    @property
     def room(self) -> Capacity:
         """Its capacity; of a memory whose elements share entries, the bytes of these."""
         entry = self.store.word_bits if self.store is not None and self.store.pack else None
@@ -184,6 +190,9 @@ class Level(Concise):
         if self.store is None or (entry is None and self.capacity.unit == "bytes"):
             return self.capacity.words(word_bits)
         return self.capacity.words(entry or word_bits) * largest
+
+
+_LEAVES = {FormName.TILES: "core", FormName.NEST: "unit"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +301,11 @@ class Machine(Shown):
         return tuple(s for s in (*(level.store for level in self.levels), self.outermost) if s is not None)
 
     @property
+    def form(self) -> FormName:
+        """The form of its mappings: a nest where memories have prices and meshes, else tiles."""
+        return FormName.NEST if self.stores else FormName.TILES
+
+    @property
     def units(self) -> int:
         """Arithmetic units: the product of all fanouts, that of the outermost memory's mesh included."""
         return self.cores * prod(store.mesh.size for store in self.stores[len(self.levels) :])
@@ -299,30 +313,24 @@ class Machine(Shown):
     @property
     def leaf(self) -> str:
         """What is at its leaves, in a word."""
-        return "unit" if self.stores else "core"
-
-    @property
-    def noun(self) -> str:
-        """What it is to whoever maps onto it, in words."""
-        if self.stores:
-            return f"the accelerator {self.name}"
-        return "one level" if len(self.levels) == 1 else f"{len(self.levels)} levels"
+        return _LEAVES[self.form]
 
     @property
     def mapped(self) -> tuple[str, ...]:
         """Names of the memories that a mapping has an entry for: the levels, and an outermost memory with a mesh."""
-        return (*(level.name for level in self.levels), *([self.memory] if self.stores else []))
+        return (*(level.name for level in self.levels), *([self.memory] if self.outermost is not None else []))
+
+    @property
+    def bypassed(self) -> tuple[str, ...]:
+        """Names of the memories that may let a tensor pass without holding it: those with stores."""
+        inner = tuple(level.name for level in self.levels if level.store is not None)
+        return inner if self.outermost is None else (*inner, self.memory)
 
     @property
     def axes(self) -> tuple[tuple[str, int], ...]:
         """Every axis along which children of a memory stand, by name, inner memories first, with their number."""
-        if not self.stores:
-            return tuple((level.name, level.fanout) for level in self.levels)
-        return tuple(
-            (f"{name}.{axis}", size)
-            for name, store in zip(self.mapped, self.stores, strict=True)
-            for axis, size in (("x", store.mesh.x.size), ("y", store.mesh.y.size))
-        )
+        inner = tuple(axis for level in self.levels for axis in level.axes)
+        return inner if self.outermost is None else (*inner, *_mesh_axes(self.memory, self.outermost))
 
     def split_level(self, cores: int) -> int | None:
         """Number of the level whose tile is split among cores, the innermost shared one.
@@ -367,6 +375,10 @@ class Machine(Shown):
         resized = replace(level, capacity=replace(level.capacity, amount=int(level.capacity.amount * factor)))
         levels = (*self.levels[:place], resized, *self.levels[place + 1 :])
         return replace(self, name=f"{self.name}, {name} x {factor:g}", levels=levels)
+
+
+def _mesh_axes(name: str, store: Store) -> tuple[tuple[str, int], ...]:
+    return (f"{name}.x", store.mesh.x.size), (f"{name}.y", store.mesh.y.size)
 
 
 def _numbered_inwards(inner: str, outer: str) -> bool:

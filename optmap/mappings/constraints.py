@@ -164,9 +164,9 @@ class SplitConstraint:
         """Refuse one that does not belong to workload and machine; see `Constraints.refuse_foreign`."""
         where = f"constraint {self.text}"
         choose("level", self.level, machine.mapped, where=where)
-        if self.axis != SPATIAL and not machine.stores:
+        if self.axis != SPATIAL and f"{self.level}.{self.axis}" not in dict(machine.axes):
             raise InputError(
-                f"{where}: {self.level} of {machine.name} has cores and no mesh with axes; write "
+                f"{where}: {self.level} of {machine.name} has {machine.leaf}s and no mesh with axes; write "
                 f"{self.level}.{SPATIAL}.{self.dim}"
             )
         _check_size(self, workload, where)
@@ -225,7 +225,7 @@ class KeepConstraint:
         """Refuse one that does not belong to workload and machine; see `Constraints.refuse_foreign`."""
         where = f"constraint {self.text}"
         choose("level", self.level, machine.mapped, where=where)
-        if not machine.stores:
+        if self.level not in machine.bypassed:
             raise InputError(
                 f"{where}: {machine.name} has caches, through which every tensor goes; only memories of an accelerator "
                 "are bypassed"

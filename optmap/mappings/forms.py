@@ -12,12 +12,32 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from optmap.base.errors import InputError
+from optmap.machines.accelerator import KeepRule
+from optmap.machines.fabric import fabric_of
+from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split
 from optmap.mappings.pieces import Piece
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.workload import Workload, access_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LevelsPath:
+    """How the levels of a form stand in a path."""
+
+    splits_innermost: bool
+    """Whether children are inside the loops over time, so that neighbours have neighbouring tiles (a mesh); else each
+    has a part of the outer tile, and loops of its own (cores)."""
+    says_keeps: bool
+    """Whether a level says which tensors it holds; else it holds all of them."""
+
+
+_PATHS = {
+    FormName.TILES: _LevelsPath(splits_innermost=False, says_keeps=False),
+    FormName.NEST: _LevelsPath(splits_innermost=True, says_keeps=True),
+}
 
 
 def path_of(mapping: Mapping, workload: Workload, machine: Machine) -> MappingTree:
@@ -53,12 +73,8 @@ def _path(mapping: Mapping, workload: Workload, machine: Machine) -> tuple[Node,
 
 
 def _loops(entry: LevelMapping, splits: list[Split], machine: Machine) -> list[Node]:
-    """The loops between two levels: over the children of the outer one, and over time.
-
-    The children of a mesh are inside the loops over time: neighbours have neighbouring tiles. Cores each have a part
-    of the outer tile, and loops of their own.
-    """
-    if not machine.stores:
+    """The loops between two levels: over the children of the outer one, and over time."""
+    if not _PATHS[machine.form].splits_innermost:
         return [*splits, *(Loop(dim=d, tile=entry.tile[d]) for d in entry.permutation)]
     ways = {d: prod(each.ways for each in splits if each.dim == d) for d in entry.permutation}
     return [*(Loop(dim=d, tile=entry.tile[d] * ways[d]) for d in entry.permutation), *splits]
@@ -164,17 +180,26 @@ def _level(name: str, entry: _LevelEntry, tree: MappingTree) -> LevelMapping:
     for ways in (x, y):
         for dim, number in ways.items():
             spatial[dim] = spatial.get(dim, 1) * number
-    tensors = entry.keep.tensors if entry.keep is not None else tuple(dict.fromkeys(t.name for t in workload.tensors))
+    tensors = entry.keep.tensors if entry.keep is not None else _outermost(tree)
     return LevelMapping(
         level=name,
         tile=entry.tile,
         permutation=(*several, *(d for d in workload.dims if d not in several)),
         spatial={d: n for d, n in spatial.items() if n > 1},
         spatial_y={d: n for d, n in y.items() if n > 1},
-        keeps=_access_names(tensors, workload) if tree.machine.stores else None,
+        keeps=_access_names(tensors, workload) if _PATHS[tree.machine.form].says_keeps else None,
         x_order=_own_order(x, workload),
         y_order=_own_order(y, workload),
     )
+
+
+def _outermost(tree: MappingTree) -> tuple[str, ...]:
+    """The tensors that the outermost memory, of which a path has no Keep, does not refuse."""
+    tensors = tree.workload.tensors
+    if _PATHS[tree.machine.form].says_keeps:
+        keeps = fabric_of(tree.workload, tree.machine).memories[-1].keeps
+        tensors = tuple(t for t, keep in zip(tensors, keeps, strict=True) if keep is not KeepRule.REFUSED)
+    return tuple(dict.fromkeys(t.name for t in tensors))
 
 
 def _access_names(tensors: tuple[str, ...], workload: Workload) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from math import prod
 from optmap.base.errors import InputError
 from optmap.base.shown import Concise
 from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.workloads.workload import LARGEST_EXTENT, Workload
 
@@ -56,46 +57,43 @@ class Mapping(Concise):
         Raises:
             InputError: naming level and dim of the first thing that is wrong.
         """
-        if machine.stores:
-            _check_nest(self, fabric_of(workload, machine))
-            return
-        if any(level.keeps is not None or level.spatial_y or level.x_order or level.y_order for level in self.levels):
+        _CHECKS[machine.form](self, workload, machine)
+
+
+def _check_tiles(mapping: Mapping, workload: Workload, machine: Machine) -> None:
+    """Refuse what is no nesting of tiles, or splits one among more children than there are."""
+    if any(level.keeps is not None or level.spatial_y or level.x_order or level.y_order for level in mapping.levels):
+        raise InputError(
+            f"mapping has keeps, a second axis or an order of children; machine {machine.name} is no accelerator"
+        )
+    names = tuple(level.name for level in machine.levels)
+    mine = tuple(level.level for level in mapping.levels)
+    if mine != names:
+        raise InputError(f"mapping has levels {list(mine)}, machine {machine.name} has {list(names)}")
+    dims = set(workload.dims)
+    outer = workload.extents
+    for level in reversed(mapping.levels):
+        if set(level.tile) != dims:
+            raise InputError(f"level {level.level}: tile has dims {sorted(level.tile)}, workload has {sorted(dims)}")
+        if sorted(level.permutation) != sorted(dims):
             raise InputError(
-                f"mapping has keeps, a second axis or an order of children; machine {machine.name} is no accelerator"
+                f"level {level.level}: permutation {list(level.permutation)} must name each of {sorted(dims)} once"
             )
-        names = tuple(level.name for level in machine.levels)
-        mine = tuple(level.level for level in self.levels)
-        if mine != names:
-            raise InputError(f"mapping has levels {list(mine)}, machine {machine.name} has {list(names)}")
-        dims = set(workload.dims)
-        outer = workload.extents
-        for level in reversed(self.levels):
-            if set(level.tile) != dims:
+        for dim, size in level.tile.items():
+            if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= outer[dim]:
                 raise InputError(
-                    f"level {level.level}: tile has dims {sorted(level.tile)}, workload has {sorted(dims)}"
+                    f"level {level.level}: tile of {dim} is {size!r}; it must be a whole number from 1 to {outer[dim]}"
                 )
-            if sorted(level.permutation) != sorted(dims):
-                raise InputError(
-                    f"level {level.level}: permutation {list(level.permutation)} must name each of {sorted(dims)} once"
-                )
-            for dim, size in level.tile.items():
-                if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= outer[dim]:
-                    raise InputError(
-                        f"level {level.level}: tile of {dim} is {size!r}; "
-                        f"it must be a whole number from 1 to {outer[dim]}"
-                    )
-            ways = prod(n for n in level.spatial.values() if isinstance(n, int))
-            children = machine.levels[names.index(level.level)].fanout
-            inside = dict(level.tile)
-            for dim, parts in level.spatial.items():
-                if dim not in dims or isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
-                    raise InputError(
-                        f"level {level.level}: spatial {dim}={parts!r} must be a dim with a whole number >= 1"
-                    )
-                inside[dim] = -(-inside[dim] // parts)
-            if ways > children:
-                raise InputError(f"level {level.level}: the tile is split {ways} ways, but feeds {children} children")
-            outer = inside
+        ways = prod(n for n in level.spatial.values() if isinstance(n, int))
+        children = machine.levels[names.index(level.level)].fanout
+        inside = dict(level.tile)
+        for dim, parts in level.spatial.items():
+            if dim not in dims or isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
+                raise InputError(f"level {level.level}: spatial {dim}={parts!r} must be a dim with a whole number >= 1")
+            inside[dim] = -(-inside[dim] // parts)
+        if ways > children:
+            raise InputError(f"level {level.level}: the tile is split {ways} ways, but feeds {children} children")
+        outer = inside
 
 
 def nest_entries(mapping: Mapping, fabric: Fabric) -> tuple[LevelMapping, ...]:
@@ -145,8 +143,9 @@ def _check_entry(entry: LevelMapping, inside: dict[str, int], fabric: Fabric) ->
         raise InputError(f"{where}: keeps {unknown!r}, which is no tensor; the tensors are {names}")
 
 
-def _check_nest(mapping: Mapping, fabric: Fabric) -> None:
+def _check_nest(mapping: Mapping, workload: Workload, machine: Machine) -> None:
     """Refuse what is no nest, splits among more children than there are, or leaves out a part of the problem."""
+    fabric = fabric_of(workload, machine)
     entries = nest_entries(mapping, fabric)
     for memory, entry in zip(fabric.memories, entries, strict=True):
         for axis, ways, size in (
@@ -161,3 +160,6 @@ def _check_nest(mapping: Mapping, fabric: Fabric) -> None:
         whole = entries[-1].tile[dim]
         if whole < extent:
             raise InputError(f"level {entries[-1].level}: the nest covers {whole} of {dim}, the workload has {extent}")
+
+
+_CHECKS = {FormName.TILES: _check_tiles, FormName.NEST: _check_nest}

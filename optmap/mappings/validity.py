@@ -14,6 +14,7 @@ from optmap.machines.machine import LevelKind, Machine
 from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.nodes import Address, Box, Compute, Keep, Loop, Node, PathLeaf, Sequence, Split, leaves
 from optmap.mappings.permissions import refused_levels, required_levels
+from optmap.workloads.chain import TensorRole
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -219,8 +220,10 @@ def _check_keeps(leaf: PathLeaf, workload: Workload, machine: Machine, unnamed: 
                 )
         levels = {keep.level for keep in mine if not keep.of}
         partly = {keep.level for keep in mine} - levels
+        homed = bool(levels) and kept.roles[tensor] is TensorRole.INTERMEDIATE  # nothing of it is outside its home
+        outermost = max(map(order.index, levels)) if homed else len(order)
         for level in required[tensor]:
-            if level not in levels:
+            if level not in levels and order.index(level) < outermost:
                 part = ", but a part only" if level in partly else ""
                 raise TreeError(
                     NOT_KEPT, f"statement {leaf.statement}: {tensor} is not kept at {level} on its path{part}"

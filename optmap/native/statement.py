@@ -5,6 +5,7 @@ from __future__ import annotations
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.machines.machine import Machine
+from optmap.questions.form import form_on
 from optmap.workloads.workload import Padding, Semantics, Workload
 
 
@@ -34,7 +35,7 @@ def refuse_meshes(machine: Machine) -> None:
     Raises:
         InputError: naming it.
     """
-    if machine.stores:
+    if form_on(machine).meshes:
         raise InputError(
             f"machine {machine.name} has {machine.units:,} units in meshes and no cores that run C; take a machine "
             "with caches and cores, such as one of optmap detect"

@@ -1,25 +1,14 @@
-"""The form in which mappings are handed in on a machine, and what can be asked of them there.
-
-This is the one place that looks which form a machine has; whoever needs to know asks `form_on` for what it means.
-"""
+"""What can be asked about the mappings of a machine, by the form in which they are handed in there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from optmap.base.texts import several
+from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.questions.objective import MERITS, OBJECTIVES, Objective
-
-
-class FormName(StrEnum):
-    """The forms."""
-
-    TILES = "tiles"
-    """Nested tiles of caches behind links, whose words are counted boundary by boundary."""
-    NEST = "nest"
-    """Loops of memories that feed meshes of children at a price per access."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +18,8 @@ class MappingForm:
     name: FormName
     machines: str
     """Those that have it, in words."""
+    noun: Callable[[Machine], str]
+    """What one of them is to whoever maps onto it, in words."""
     objectives: Mapping[str, Objective]
     """What can be minimised, by name."""
     meshes: bool
@@ -39,12 +30,21 @@ class MappingForm:
     """Whether floors are answers of their own, per boundary and capacity; else every mapping brings its own along."""
 
 
+def _levels(machine: Machine) -> str:
+    return several(len(machine.levels), "level")
+
+
+def _accelerator(machine: Machine) -> str:
+    return f"the accelerator {machine.name}"
+
+
 FORMS: dict[FormName, MappingForm] = {
     each.name: each
     for each in (
         MappingForm(
             name=FormName.TILES,
             machines="machines without fanouts and prices",
+            noun=_levels,
             objectives=OBJECTIVES,
             meshes=False,
             empties_outputs=False,
@@ -53,6 +53,7 @@ FORMS: dict[FormName, MappingForm] = {
         MappingForm(
             name=FormName.NEST,
             machines="accelerators, machines with fanouts and prices",
+            noun=_accelerator,
             objectives=MERITS,
             meshes=True,
             empties_outputs=True,
@@ -63,8 +64,8 @@ FORMS: dict[FormName, MappingForm] = {
 
 
 def form_on(machine: Machine) -> MappingForm:
-    """The form of mappings on a machine: a nest where memories have prices and meshes, else tiles."""
-    return FORMS[FormName.NEST if machine.stores else FormName.TILES]
+    """The form of mappings on a machine."""
+    return FORMS[machine.form]
 
 
 def objectives_on(machine: Machine) -> Mapping[str, Objective]:

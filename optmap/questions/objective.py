@@ -100,6 +100,17 @@ class Objective(Concise):
         """The words that count, for tables."""
         return "loads and stores" if self.stores else "loads"
 
+    @property
+    def mesh_merit(self) -> Merit:
+        """Which number of a counted mapping it is, or of what none goes below.
+
+        Raises:
+            TypeError: for an objective of machines without meshes and prices.
+        """
+        if self.merit is None:
+            raise TypeError(f"objective {self.name} is not of machines with meshes and prices")
+        return self.merit
+
     def unit(self, machine: Machine) -> str:
         """What it is measured in on a machine."""
         if self.merit is not None:

@@ -28,7 +28,8 @@ __getattr__, __dir__ = exports(
         "pictures.spatial_roofline": "plot_roofline",
         "pictures.sweep_album": "Album album write_album",
         "pictures.sweep_plots": "plot_curve plot_gaps plot_network",
-        "tables": "bands_text grid mapping_table solve_table",
+        "answers.classes": "bands_text",
+        "tables": "grid mapping_table solve_table",
         "library.workloads": "workload_table",
     },
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
+from itertools import zip_longest
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from optmap.base.texts import number, percent, several
+from optmap.base.page import cell_lines, columns_of, fitted, html_table, hung
+from optmap.base.texts import number, percent, seconds_text, several
 from optmap.machines.machine import Machine
 from optmap.mappings.constraints import Constraints
 from optmap.mappings.levels import Mapping
@@ -29,29 +31,44 @@ LEFT = "<"
 def grid(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
     """Aligned columns, two spaces apart, with a rule under the header.
 
+    Where the page is narrower (`page.WIDTH`), words are broken; what is still wider becomes several tables, one below
+    the other, each with the first column.
+
     Args:
         header: column titles.
         align: one `<` or `>` per column.
         rows: cells as text, as many as there are columns.
     """
     cells = [tuple(header), *(tuple(row) for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if side == LEFT else cell.rjust(width)
-            for cell, width, side in zip(row, widths, align, strict=True)
-        ).rstrip()
+    marked = html_table(header, align, cells[1:])
+    return marked or "\n\n".join(
+        _grid([[row[column] for column in some] for row in cells], "".join(align[column] for column in some))
+        for some in columns_of(cells, align)
+    )
+
+
+def _grid(cells: Sequence[Sequence[str]], align: str) -> str:
+    """One table, the header first."""
+    widths = fitted(cells, align)
+    blocks = [
+        [
+            "  ".join(
+                part.ljust(width) if side == LEFT else part.rjust(width)
+                for part, width, side in zip(parts, widths, align, strict=True)
+            ).rstrip()
+            for parts in zip_longest(*map(cell_lines, row, widths), fillvalue="")
+        ]
         for row in cells
     ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
+    blocks.insert(1, ["  ".join("-" * width for width in widths)])
+    return "\n".join(line for block in blocks for line in block)
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> str:
     """A block of labelled lines with the values in one column."""
     rows = list(rows)
     width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label.ljust(width)}  {value}".rstrip() for label, value in rows)
+    return html_table((), LEFT * 2, rows) or "\n".join(hung(value, f"{label.ljust(width)}  ") for label, value in rows)
 
 
 def sizes(values: dict[str, int]) -> str:
@@ -238,14 +255,33 @@ def solve_table(result: TileAnswer) -> str:
         level_table(result.levels, "" if result.prediction else result.bottleneck, shares, result.workload.word_bits),
         pairs(_summary(result)),
     ]
+    if result.others:
+        parts.append(_next_best(result))
     if result.notes:
         parts.append("\n".join(f"note: {note}" for note in result.notes))
     return "\n\n".join(parts)
 
 
+def _next_best(result: TileAnswer) -> str:
+    """Costs of the next best mappings: in all, and of every level, beside those of the best."""
+    names = tuple(level.level for level in result.levels)
+    rows = [
+        (str(rank), number(answer.cost), *(number(level.cycles) for level in answer.levels))
+        for rank, answer in enumerate((result, *result.others), 1)
+    ]
+    return f"The best {len(rows)} that were priced: {result.objective}, and cycles per level\n" + grid(
+        ("rank", "cost", *names), RIGHT * (2 + len(names)), rows
+    )
+
+
 def exact_meaning(*, held: bool) -> str:
     """What the exact words of a mapping are, in words."""
     return "as held, every tile and slice" if held else "whole nest, one-trip loops skipped"
+
+
+def _lasting(result: TileAnswer) -> str:
+    """The time of a cost in cycles, where the machine's clock is known."""
+    return seconds_text(result.cost, result.machine.clock_hz) if result.cost_unit == "cycles" else ""
 
 
 def _integer_gap(result: TileAnswer) -> str:
@@ -313,6 +349,7 @@ def _summary(result: TileAnswer) -> list[tuple[str, str]]:
     proof = f"proved, tolerance {relaxation.tolerance:.3g}" if relaxation.proved else "local, no bound"
     rows = [
         ("cost", f"{number(result.cost)} {result.cost_unit} (per-level form)"),
+        *([("  lasts", lasting)] if (lasting := _lasting(result)) else []),
         ("exact", f"{number(result.exact)} {result.cost_unit} ({exact_meaning(held=result.held is not None)})"),
         (
             "relaxation" if relaxation.proved else "program optimum",
@@ -342,38 +379,6 @@ def _bound_rows(result: TileAnswer, what: str = "exact") -> list[tuple[str, str]
         ("bound", f"{number(result.bound.value)} {result.bound.unit} ({result.bound.method}; {places})"),
         ("gap", f"{100 * float(result.gap):.3f} % of {what} above the bound"),
     ]
-
-
-def classes_table(found: MappingABC[str, Any]) -> str:
-    """The dataflow classes of a workload with their traffic, and why the others are not needed.
-
-    Args:
-        found: what `optmap.symbolic.render.classes_document` returns.
-    """
-    classes = found["classes"]
-    equivalent = several(found["equivalence_classes"], "equivalence class", "equivalence classes")
-    lines = [
-        f"{several(len(classes), 'class', 'classes')} no other dominates, out of {equivalent} "
-        f"of {several(found['permutations'], 'permutation')} (outermost first; loops in braces in any order)"
-    ]
-    for place, entry in enumerate(classes, 1):
-        lines += ["", f"{place}. {bands_text(entry['bands'])}  {several(entry['size'], 'permutation')}"]
-        width = max(len(name) for name in entry["traffic"])
-        lines += [f"   {name.ljust(width)}  {formula}" for name, formula in entry["traffic"].items()]
-    if found["dominated"]:
-        lines += [
-            "",
-            f"{several(len(found['dominated']), 'class is', 'classes are')} dominated:",
-            f"  ({found['notation']})",
-        ]
-    for entry in found["dominated"]:
-        lines += ["", f"  <{','.join(entry['class'])}> by <{','.join(entry['by'])}>:", f"    {entry['proof']}"]
-    return "\n".join(lines)
-
-
-def bands_text(bands: Sequence[Sequence[str]]) -> str:
-    """`<{k,c,r,s},{n,h},w>`: bands of loops, outermost first."""
-    return "<" + ",".join(band[0] if len(band) == 1 else "{" + ",".join(band) + "}" for band in bands) + ">"
 
 
 def _words(status: str) -> str:

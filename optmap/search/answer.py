@@ -13,15 +13,17 @@ from optmap.base.texts import plain, several
 from optmap.count.both_forms import count_mapping
 from optmap.count.levels.cost import evaluate_cost
 from optmap.count.meshes.count import NEST_EXACT, count_nest
+from optmap.count.meshes.in_turn import count_in_turn
 from optmap.count.meshes.wires import wire_notes
 from optmap.count.timing import Prediction
 from optmap.count.timing.floor import Running, floor_cycles
 from optmap.count.trees import count_tree
 from optmap.machines.fabric import Fabric
+from optmap.machines.form import FormName
 from optmap.mappings.demanded import as_demanded
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import Nest, mapping_of, nest_of
-from optmap.questions.form import FormName, form_on
+from optmap.questions.form import form_on
 from optmap.questions.options import TileRule
 from optmap.search.accelerators.hopeless import refuse_hopeless
 from optmap.search.floors import Number
@@ -128,12 +130,22 @@ TREE = _Handling(
     notes=lambda *_: (),
     refuse_hopeless=lambda _: None,  # a method of chains says what it needs
 )
+
+
+def _turn_count(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
+    count = count_in_turn(found.tree, question.counting)
+    return count, count if question.counting == NEST_EXACT else count_in_turn(found.tree)
+
+
+IN_TURN = replace(TREE, count=_turn_count)
 HANDLINGS = {FormName.TILES: TILES, FormName.NEST: NEST}
+OF_CHAINS = {FormName.TILES: TREE, FormName.NEST: IN_TURN}
+"""What is done with the mappings of chains, by the form that a statement has there."""
 
 
 def handling(question: Question) -> _Handling:
     """What is done with the mappings that a question is answered by."""
-    return HANDLINGS[form_on(question.machine).name] if question.workload.is_product else TREE
+    return (HANDLINGS if question.workload.is_product else OF_CHAINS)[form_on(question.machine).name]
 
 
 def counted(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
@@ -205,6 +217,19 @@ def assemble(question: Question, found: Found, *, seconds: float) -> Answer[Any,
         seconds=seconds,
         versions=versions(),
         notes=(*question.notes, *found.notes, *form.notes(question, found)),
+    )
+
+
+def beside(answer: Answer[Any, Any]) -> tuple[Answer[Any, Any], ...]:
+    """The next best mappings that were handed in with an answer's, each an answer of its own; nothing says how good.
+
+    Args:
+        answer: as `assemble` made it.
+    """
+    found = replace(answer.found, others=(), claimed=None, proved=False, late=False)
+    return tuple(
+        assemble(answer.question, replace(found, mapping=other), seconds=answer.seconds)
+        for other in answer.found.others
     )
 
 

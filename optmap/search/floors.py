@@ -91,10 +91,48 @@ class MeshFloor(Concise):
         Raises:
             TypeError: for an objective of other machines.
         """
-        if objective.merit is None:
-            raise TypeError(f"objective {objective.name} is not of machines with meshes and prices")
-        return self.merit(objective.merit)
+        return self.merit(objective.mesh_merit)
 
     def merit(self, merit: Merit) -> Fraction:
         """The floor of energy, cycles, their product, or the cycles of the slowest port."""
         return merit.of(self.energy_pj, self.cycles, self.port_cycles)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementFloor(Concise):
+    """What one of several statements costs at least, wherever on chip its tensors are handed on."""
+
+    statement: str
+    energy_pj: Fraction
+    cycles: int
+    port_cycles: int
+    certificates: tuple[BoundaryCertificate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFloor(Concise):
+    """The floor of several statements in turn on a machine with meshes and prices."""
+
+    statements: tuple[StatementFloor, ...]
+    method: str = "data movement of every schedule of each statement, handed on at no cost"
+
+    @property
+    def certificates(self) -> tuple[BoundaryCertificate, ...]:
+        """Of all statements, in order."""
+        return tuple(each for statement in self.statements for each in statement.certificates)
+
+    def of(self, objective: Objective) -> Fraction:
+        """What is minimised.
+
+        Raises:
+            TypeError: for an objective of other machines.
+        """
+        return self.merit(objective.mesh_merit)
+
+    def merit(self, merit: Merit) -> Fraction:
+        """The floor of energy, cycles, their product, or cycles of ports: energies and cycles add up."""
+        return merit.of(
+            sum((each.energy_pj for each in self.statements), Fraction(0)),
+            sum(each.cycles for each in self.statements),
+            sum(each.port_cycles for each in self.statements),
+        )

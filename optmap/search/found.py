@@ -33,6 +33,8 @@ class Found(Concise):
 
     mapping: Mapping | Nest | MappingTree
     """As tiles, or, where there are meshes, as loops of memories; of a chain of statements as a tree."""
+    others: tuple[Mapping, ...] = ()
+    """The next best that the search priced, best first, where they are asked for."""
     held: Held | None = None
     """Of one level: how long every tensor is kept; None where the loop order alone decides."""
     claimed: Fraction | float | None = None

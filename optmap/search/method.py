@@ -21,7 +21,7 @@ from optmap.base.errors import InputError
 from optmap.base.shown import Concise, Names
 from optmap.base.texts import several
 from optmap.machines.machine import CapacityRule, Machine
-from optmap.questions.form import FORMS
+from optmap.questions.form import FORMS, form_on
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.route import Route
 from optmap.workloads.workload import Semantics
@@ -110,7 +110,7 @@ class Method(Concise):
             others = [m.name for m in alike if (name or _first(m, machine)) in m.minimises(machine)]
             use = f"; use --method {' or '.join(others)}" if others else ""
             asked = f"does not minimise {name} on" if name else "has no objective for"
-            raise InputError(f"method {self.name} {asked} {machine.noun}: {offer}{use}")
+            raise InputError(f"method {self.name} {asked} {form_on(machine).noun(machine)}: {offer}{use}")
         return str(name)
 
     def route(self, objective: str, machine: Machine) -> Route:
@@ -214,6 +214,8 @@ def _demands(question: Question, route: Route) -> Iterator[tuple[str, Can]]:
         yield "is for one core; use --cores 1", lambda route: route.cores
     if question.integers is IntegerRule.FLOOR:
         yield "searches whole tiles; leave out --integers floor", lambda route: question.integers in route.integers
+    if question.top > 1:
+        yield "hands in one mapping; leave out --top", lambda route: route.tops
     if question.confirm:
         yield "proves nothing a second time; leave out --confirm", lambda route: route.confirms
     searched = {"--set": question.settings, "--evaluations": question.evaluations, "--journal": question.journal}

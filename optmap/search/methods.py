@@ -66,6 +66,18 @@ def _apart_on_levels(question: Question) -> Found:
     return apart(question)
 
 
+def _fused_on_meshes(question: Question) -> Found:
+    from optmap.search.chains.in_turn import fused
+
+    return fused(question)
+
+
+def _apart_on_meshes(question: Question) -> Found:
+    from optmap.search.chains.in_turn import apart
+
+    return apart(question)
+
+
 def _fused(question: Question) -> Found:
     from optmap.search.chains.solve import fused
 
@@ -318,10 +330,11 @@ OF_LEVELS = replace(
 )
 OF_CHAIN_TIME = replace(OF_CHAINS, objectives=(PREDICTED_TIME.name,))
 OF_LEVELS_TIME = replace(OF_LEVELS, objectives=(PREDICTED_TIME.name,))
+OF_MESHES = Route(solve=_fused_on_meshes, objectives=ALL_MERITS, meshes=True, tiles=(TileRule.DIVISORS,), chains=True)
 FUSED = Method(
     name="fused",
-    description="chains of products in one memory or on several levels: fused and unfused trees of a family",
-    routes=(OF_CHAINS, OF_LEVELS, OF_CHAIN_TIME, OF_LEVELS_TIME),
+    description="chains: fused and unfused trees of a family, in one memory, on several levels, or on meshes in turn",
+    routes=(OF_CHAINS, OF_LEVELS, OF_CHAIN_TIME, OF_LEVELS_TIME, OF_MESHES),
 )
 APART = Method(
     name="apart",
@@ -331,6 +344,7 @@ APART = Method(
         replace(OF_LEVELS, solve=_apart_on_levels),
         replace(OF_CHAIN_TIME, solve=_apart),
         replace(OF_LEVELS_TIME, solve=_apart_on_levels),
+        replace(OF_MESHES, solve=_apart_on_meshes),
     ),
 )
 

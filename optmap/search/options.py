@@ -320,6 +320,16 @@ class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
             elsewhere="{flag} is for method exact on accelerators, which {machine} is not: leave it out",
         ),
     ]
+    top: Annotated[
+        int,
+        Opt(
+            help="So many mappings, the best and the next best of those that the search priced.",
+            detail="`.others` of the answer has the next best; no two have the same cost at every level.",
+            default=1,
+            least=1,
+            metavar="N",
+        ),
+    ]
     settings: SettingsOption
     journal: JournalOption
     seed: SeedOption

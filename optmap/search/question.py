@@ -51,6 +51,8 @@ class Question(Concise):
     """Cores that a level is split among."""
     solver: str | None = None
     """Of the relaxation, `batch` or `ipopt`; None takes the one of `solvers.cfg`."""
+    top: int = 1
+    """Mappings that are wanted, the best first."""
     confirm: bool = False
     """Whether an optimum is proved a second time."""
     evaluations: int | None = None
@@ -144,4 +146,9 @@ def understood(
         return workload, ()
     notes = () if workload.semantics is Semantics.ASSIGN else (ASSIGNED,)
     solved = workload.with_semantics(Semantics.ASSIGN)
-    return solved, (*notes, *fabric_notes(fabric_of(solved, machine)))
+    if solved.is_product:
+        return solved, (*notes, *fabric_notes(fabric_of(solved, machine)))
+    for each in solved.statements:
+        if each.is_product:
+            notes = (*notes, *fabric_notes(fabric_of(solved.alone(each.name), machine)))
+    return solved, tuple(dict.fromkeys(notes))

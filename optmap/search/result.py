@@ -203,6 +203,8 @@ class Answer(Solved, Generic[C, F]):
     """What a reader should know: which constraints were in force, what was padded or left out."""
     floor: F | None = None
     """What no schedule goes below; None until bounds and mapping are put side by side."""
+    others: tuple[Answer[Any, Any], ...] = ()
+    """The next best mappings, best first, where they were asked for: each an answer of its own."""
     proof: dict[str, Any] | None = None
     """Steps with which the checker re-proves relaxation and integer bound, where they were asked for."""
 

@@ -59,6 +59,8 @@ class Route(Concise):
     """Whether it keeps to what a user demands of tiles and loop orders."""
     partitions: bool = False
     """Whether it knows levels whose tensors have parts of their own; with meshes every route does."""
+    tops: bool = False
+    """Whether it hands in the next best mappings beside the best."""
     confirms: bool = False
     """Whether it can prove an optimum a second time."""
     explores: bool = False

@@ -82,6 +82,11 @@ def workload(
 
     Raises:
         InputError: if it cannot be understood.
+
+    Examples:
+        >>> product = optmap.workload("C[i,j] += A[i,k]*B[k,j]", "i=6,j=4,k=5")
+        >>> product.dims, product.word_bits
+        (('i', 'j', 'k'), 32)
     """
     return workload_of(name, extents, semantics, padding, outputs)
 
@@ -91,6 +96,10 @@ def machine(name: MachineInput | None = None, *, memory: MemoryInput | None = No
 
     Raises:
         InputError: if it cannot be understood.
+
+    Examples:
+        >>> [level.name for level in optmap.machine("i7-9700k").levels]
+        ['Reg', 'L1', 'L2', 'L3']
     """
     return machine_of(name, memory)
 
@@ -103,6 +112,10 @@ def list_names(kind: str | None = None) -> Listing:
 
     Raises:
         UnknownNameError: for a kind that is none.
+
+    Examples:
+        >>> optmap.list("networks").to_dict()["networks"]
+        ['mobilenet', 'resnet18', 'resnet50', 'yolo9000']
     """
     from optmap.report.library.entries import Listing
 
@@ -145,6 +158,10 @@ def show(name: WorkloadInput | MachineInput, **options: Unpack[ShowOptions]) -> 
     Raises:
         UnknownNameError: for a name that the library does not have.
         InputError: for anything else that cannot be accepted.
+
+    Examples:
+        >>> optmap.show("resnet18/R9").value.extents["k"]
+        256
     """
     from optmap.report.library.showing import shown
 

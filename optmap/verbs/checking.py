@@ -13,6 +13,7 @@ from optmap.search.options import Progress
 if TYPE_CHECKING:
     from optmap.answers.documents.recount import Evaluation
     from optmap.answers.documents.saved_tree import SavedTree, TreeEvaluation
+    from optmap.answers.documents.saved_turns import TurnEvaluation
     from optmap.answers.documents.solution import SavedSolution
     from optmap.answers.side_by_side.conformance import Conformance
     from optmap.checker import Report
@@ -51,7 +52,7 @@ class EvaluateOptions(TypedDict, total=False):
 @taking(EvaluateOptions)
 def evaluate(
     solution: Answer[Any, Any] | SavedSolution | SavedTree | str | Path, **options: Unpack[EvaluateOptions]
-) -> Evaluation[Any] | TreeEvaluation:
+) -> Evaluation[Any] | TreeEvaluation | TurnEvaluation:
     """Count a mapping's exact cost again, from the mapping alone.
 
     Args:
@@ -65,17 +66,27 @@ def evaluate(
     Raises:
         InputError: if the file cannot be used.
         LimitError: if the nest is too large to simulate.
+
+    Examples:
+        >>> found = optmap.solve("C[i,j] += A[i,k]*B[k,j]", extents="i=8,j=8,k=8", memory="64w")
+        >>> optmap.evaluate(found).disagreements
+        []
     """
     from dataclasses import replace
 
     from optmap.answers.documents.recount import evaluate_solution, run_simulations
     from optmap.answers.documents.saved_tree import SavedTree, evaluate_tree
+    from optmap.answers.documents.saved_turns import evaluate_turns
     from optmap.report.answers.loading import saved_mapping
 
     known = declared(EvaluateOptions)
     asked = values_of(known, options)
     read = saved_mapping(solution)
     if isinstance(read, SavedTree):
+        if read.counting is not None:
+            if asked["simulate"]:
+                raise InputError("statements in turn are not walked word by word; leave out --simulate")
+            return evaluate_turns(read, asked["counting"])
         if asked["counting"] is not None:
             raise InputError("a mapping tree is counted in one way only; leave out --counting")
         return evaluate_tree(read, asked["limit"], walked=asked["simulate"])

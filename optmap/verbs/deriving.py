@@ -91,6 +91,11 @@ def derive(workload: WorkloadInput, **options: Unpack[DeriveOptions]) -> Derivat
 
     Raises:
         InputError: for anything that cannot be accepted.
+
+    Examples:
+        >>> answer = optmap.derive("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64")
+        >>> answer.text.splitlines()[1]
+        'loop order <i,j,k>, outermost first; semantics accumulate'
     """
     from optmap.report.closed_forms.derivation import derivation
 
@@ -114,6 +119,11 @@ def classes(workload: WorkloadInput, **options: Unpack[StatementOptions]) -> Cla
 
     Raises:
         InputError: for anything that cannot be accepted.
+
+    Examples:
+        >>> answer = optmap.classes("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64")
+        >>> str(answer)[:29]
+        '3 classes no other dominates,'
     """
     from optmap.report.closed_forms.derivation import derived_classes
 
@@ -174,6 +184,11 @@ def regimes(workload: WorkloadInput, **options: Unpack[RegimesOptions]) -> Regim
         LimitError: if the closed form has thousands of regions.
 
     Source: Dinh's dissertation, chapter 4.2 and Algorithm 8.
+
+    Examples:
+        >>> product = optmap.regimes("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64")
+        >>> len(product.regimes)
+        5
     """
     from optmap.answers.closed_forms.regime_lookup import looked_up
 

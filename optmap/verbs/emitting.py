@@ -205,6 +205,8 @@ def emit(
         code: Code = emit_code(problem, predicted_mapping(problem, target, chosen, **search), target, chosen)
         return code
     target, found = _given(problem, machine, mapping)
+    if isinstance(found, Mapping) and len(found.levels) + 1 == len(target.levels):  # of a method without registers
+        found = _with_registers(problem, target, chosen, found)
     code = emit_code(problem, found, target, chosen)
     if threads is not None and threads != code.threads:
         raise InputError(
@@ -310,6 +312,16 @@ def _given(
     if target is None:
         raise InputError("a mapping alone does not say its machine; give it (--machine)")
     return target, found
+
+
+def _with_registers(workload: Workload, machine: Machine, options: CodeOptions, mapping: Mapping) -> Mapping:
+    """A mapping of the caches alone with the register tile that is predicted to be fastest."""
+    from optmap.count.timing.floor import Running
+    from optmap.count.timing.predict import TimeModel
+    from optmap.search.timed.registers import with_registers
+
+    model = TimeModel(workload=workload, machine=machine, options=options, running=Running(threads=1))
+    return with_registers(model, mapping).mapping
 
 
 def _read(

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.files.inputs import ExtentsInput, MachineInput, machine_of
 from optmap.kernels.code_options import ActivationLayout
+from optmap.mappings.levels import Mapping
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import SeedOption, names
 from optmap.verbs.emitting import (
@@ -79,7 +80,8 @@ def bench(
     """Time emitted code beside libraries: the same layers, checked, in turns, in one process.
 
     Args:
-        workloads: names, patterns such as `resnet18/*`, networks, files, statements, or workloads.
+        workloads: names, patterns such as `resnet18/*`, networks, files, statements, workloads, or solutions: those of
+            one workload are its candidates, the first one first, and nothing is searched.
         machine: the machine at hand, as `detect` describes it.
         **options: as they are declared.
 
@@ -107,17 +109,27 @@ def bench(
         candidates=asked["candidates"],
         against=asked["against"],
         trials=asked["trials"],
+        mappings=layers.mappings,
     )
-    return bench_layers(layers, plan, asked["progress"] or unheard)
+    return bench_layers(layers.workloads, plan, asked["progress"] or unheard)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layers:
+    """Layers as code computes them, each once, and the mappings of those that solutions have."""
+
+    workloads: list[Workload]
+    mappings: dict[str, tuple[Mapping, ...]]
+    """By title of the workload, in their order; none of one that is to be searched."""
 
 
 def _layers(
     workloads: TaskInput | Sequence[TaskInput], extents: ExtentsInput | None, padding: Padding | str | None
-) -> list[Workload]:
+) -> _Layers:
     """Layers as code computes them, each once; all of a network.
 
     Raises:
-        InputError: for something that cannot be understood, a solution, or two layers of one name.
+        InputError: for something that cannot be understood, two layers of one name, or a tree of loops.
     """
     from optmap.native.run.tasks import all_tasks
     from optmap.native.statement import as_computed
@@ -125,13 +137,16 @@ def _layers(
     given = list(workloads) if isinstance(workloads, Sequence) and not isinstance(workloads, str) else [workloads]
     tasks = all_tasks(given, extents)
     found: dict[str, Workload] = {}
+    mappings: dict[str, list[Mapping]] = {}
     for task in tasks:
         layer = as_computed(task.workload, padding=padding)
-        if task.mapping is not None:
-            raise InputError(f"a solution of {layer.title} has its own mapping; optmap run runs it, name the workload")
         if replace(found.setdefault(layer.title, layer), count=layer.count) != layer:
             raise InputError(f"two different workloads are called {layer.title!r}; give them names")
-    return list(found.values())
+        if task.mapping is not None:
+            if not isinstance(task.mapping, Mapping):
+                raise InputError(f"the solution of {layer.title} is a tree of loops; optmap run runs it")
+            mappings.setdefault(layer.title, []).append(task.mapping)
+    return _Layers(list(found.values()), {title: tuple(own) for title, own in mappings.items()})
 
 
 def _numbers(threads: int | str | Sequence[int]) -> tuple[int, ...]:
@@ -149,6 +164,16 @@ def _numbers(threads: int | str | Sequence[int]) -> tuple[int, ...]:
 
 class ValidateOptions(ComputedOptions, total=False):
     """Options of `validate`."""
+
+    models: Annotated[
+        str | Sequence[str] | None,
+        Opt(
+            help="Of time, bottleneck; time.",
+            detail="What ranks: the predicted time, or MOpt's slowest level.",
+            read=names,
+            metavar="A,B",
+        ),
+    ]
 
     samples: Annotated[int, Opt(help="Tilings per layer.", default=100, least=1)]
     seed: Annotated[SeedOption, Here(help="Of the tilings, and of the numbers computed with.")]
@@ -180,7 +205,7 @@ class ValidateOptions(ComputedOptions, total=False):
 def validate(
     workloads: TaskInput | Sequence[TaskInput], *, machine: MachineInput, **options: Unpack[ValidateOptions]
 ) -> Validation:
-    """Hold the time model against simulated caches and the clock, on samples of all tilings that fit (MOpt section 9).
+    """Hold models of time against simulated caches and the clock, on samples of all tilings that fit (MOpt section 9).
 
     Args:
         workloads: names, patterns such as `resnet18/*`, networks, files, statements, or workloads.
@@ -200,13 +225,17 @@ def validate(
     from optmap.native.validate.validation import validate_layers
 
     asked = values_of(declared(ValidateOptions), options)
+    layers = _layers(workloads, asked["extents"], asked["padding"])
+    for title in layers.mappings:
+        raise InputError(f"a solution of {title} has its own mapping, validate draws some; name the workload")
     return validate_layers(
-        _layers(workloads, asked["extents"], asked["padding"]),
+        layers.workloads,
         machine_of(machine, None),
         samples=asked["samples"],
         seed=asked["seed"],
         simulated=asked["simulate"],
         rounds=asked["rounds"],
+        models=tuple(asked["models"] or ("time",)),
         options=code_options(asked),
         folder=asked["folder"],
         progress=asked["progress"] or unheard,

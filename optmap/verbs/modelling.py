@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
+from optmap.machines.form import FormName
 from optmap.machines.machine import CapacityRule
-from optmap.questions.form import FormName, form_on
+from optmap.questions.form import form_on
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import (
     CapacityOption,
@@ -96,6 +97,11 @@ def export(
         InputError: for anything that cannot be accepted.
         InfeasibleError: if not even the smallest tiles fit.
         LimitError: if the time is over before a program is solved.
+
+    Examples:
+        >>> product = optmap.workload("C[i,j] += A[i,k]*B[k,j]", "i=64,j=64,k=64")
+        >>> optmap.export(product, memory="256w", format="text").splitlines()[0]
+        '# tile program of C[i,j] += A[i,k] * B[k,j] on two-level, loop orders Fast i,j,k'
     """
     from optmap.base.writing import write_text
 
@@ -164,6 +170,11 @@ def program(workload: WorkloadInput, **options: Unpack[ProgramOptions]) -> Prove
         InputError: for anything that cannot be accepted.
         InfeasibleError: if not even the smallest tiles fit.
         LimitError: if the time is over before a program is solved.
+
+    Examples:
+        >>> program = optmap.program("C[i,j] += A[i,k]*B[k,j]", extents="i=64,j=64,k=64", memory="256w")
+        >>> round(program.value)
+        43072
     """
     from optmap.answers.proofs.program import proved_program
     from optmap.report.answers.programs import per_level

@@ -186,6 +186,11 @@ def plan(spec: Mapping[str, object] | str | Path, directory: str | Path | None =
 
     Raises:
         InputError: if the spec cannot be accepted.
+
+    Examples:
+        >>> grid = {"workloads": ["resnet18/R12"], "capacities": {"values": ["8KiB", "32KiB"]}, "methods": ["bound"]}
+        >>> optmap.plan(grid).points
+        2
     """
     from optmap.sweeps.run import as_spec, plan_sweep
 

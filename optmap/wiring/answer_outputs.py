@@ -101,6 +101,13 @@ def _nest_comparison() -> Presentation:
     return Presentation(table=compare.methods_table, document=compare.methods_document, plot=beside_plot.plot_methods)
 
 
+@PRESENTATIONS.add("mapping-comparison")
+def _mapping_comparison() -> Presentation:
+    from optmap.report.answers import mappings
+
+    return Presentation(table=mappings.mappings_table, document=mappings.mappings_document)
+
+
 @PRESENTATIONS.add("evaluation/nest")
 def _nest_evaluation() -> Presentation:
     from optmap.report.answers import nest_evaluation
@@ -251,6 +258,32 @@ def _tree_answer() -> Presentation:
         document=solution.solution_document,
         nest=trees.answer_nest,
         pictures={"tree": tree_plots.plot_answer},
+    )
+
+
+@PRESENTATIONS.add("answer/in-turn")
+def _turn_answer() -> Presentation:
+    from optmap.answers.documents import solution
+    from optmap.report.answers import trees, turns
+    from optmap.report.pictures import tree_plots
+
+    return Presentation(
+        table=turns.answer_table,
+        document=solution.solution_document,
+        nest=trees.answer_nest,
+        pictures={"tree": tree_plots.plot_answer},
+    )
+
+
+@PRESENTATIONS.add("turn-evaluation")
+def _turn_evaluation() -> Presentation:
+    from optmap.report.answers import turns
+    from optmap.report.pictures import tree_plots
+
+    return Presentation(
+        table=turns.evaluation_table,
+        document=turns.evaluation_document,
+        pictures={"tree": tree_plots.plot_evaluated},
     )
 
 

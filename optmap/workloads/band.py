@@ -7,7 +7,7 @@ interval, and the points of both are counted in closed form.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ Interval = tuple[int, int]
 """First index and the one beyond the last."""
 V = TypeVar("V", int, NDArray[np.int64])
 """A number or an array of numbers."""
-FAR = 2**31
+FAR = 2**64
 """A difference that no two iterations have."""
 
 
@@ -32,6 +32,10 @@ class IndexBand:
     second: str
     low: int
     high: int
+
+    def within(self, extents: Mapping[str, int]) -> IndexBand:
+        """The same points of dims of some extents, with ends that are differences there: small numbers in arrays."""
+        return replace(self, low=max(self.low, 1 - extents[self.first]), high=min(self.high, extents[self.second] - 1))
 
     def points(self, a: tuple[V, V], b: tuple[V, V]) -> V:
         """How many points of a box are in the band.
@@ -120,6 +124,7 @@ def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, in
 
     Returns:
         None if two differ, one is of another form or met by no point, or another statement has one of the two dims.
+        Its ends are differences that there are.
     """
     every = tuple(statements)
     bands = {band_of(each.domain) for each in every if each.domain}
@@ -128,4 +133,4 @@ def band_of_statements(statements: Iterable[Statement], extents: Mapping[str, in
     (band,) = bands
     if band is None or any(not each.domain and {band.first, band.second} & {*each.dims} for each in every):
         return None
-    return band if band.points((0, extents[band.first]), (0, extents[band.second])) else None
+    return band.within(extents) if band.points((0, extents[band.first]), (0, extents[band.second])) else None

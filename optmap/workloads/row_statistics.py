@@ -5,8 +5,8 @@ statement update them, and whoever reads the rows needs them, as elements mean s
 
 A reader that sums along the rows may come before they are complete (`online`): what it has summed is rescaled when the
 statistic changes, as long as a row function only multiplies or divides all elements of a row by something, whatever is
-done in place after it lets such a factor through, and the reader adds up products. Where that is not so, or for
-`whole`, a row has to be complete before anything of it is read.
+done in place after it lets such a factor through, and the reader adds up products of one row. Where that is not so, or
+for `whole`, a row has to be complete before anything of it is read.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _statistic(workload: Workload, statement: Statement, row: Apply) -> RowStati
     along = dims_of(row, statement.inputs)
     places = [n for n, axis in enumerate(output.axes) if along.intersection(axis.dims) - {row.dim}]
     name, bits = f"{output.name}.row", output.bits * ELEMENTS[row.function]
-    readers, waits = _readers(workload, statement, row)
+    readers, waits = _readers(workload, statement, row, places)
 
     def at(access: TensorAccess) -> TensorAccess:
         return TensorAccess(name=name, axes=tuple(access.axes[n] for n in places), bits=bits)
@@ -82,10 +82,11 @@ def _statistic(workload: Workload, statement: Statement, row: Apply) -> RowStati
     )
 
 
-def _readers(workload: Workload, statement: Statement, row: Apply) -> tuple[dict[str, tuple[TensorAccess, ...]], str]:
+def _readers(
+    workload: Workload, statement: Statement, row: Apply, places: list[int]
+) -> tuple[dict[str, tuple[TensorAccess, ...]], str]:
     """The statements that read rows, with their accesses, and why rows have to be complete before that."""
-    place = next(n for n, axis in enumerate(statement.output.axes) if row.dim in axis.dims)
-    online, why = _rescaling(workload, statement, row, place)
+    online, why = _rescaling(workload, statement, row, places)
     if not why:
         return online, why
     return _reading(workload, statement.name), why
@@ -98,7 +99,7 @@ def _reading(workload: Workload, tensor: str) -> dict[str, tuple[TensorAccess, .
 
 
 def _rescaling(
-    workload: Workload, statement: Statement, row: Apply, place: int
+    workload: Workload, statement: Statement, row: Apply, places: list[int]
 ) -> tuple[dict[str, tuple[TensorAccess, ...]], str]:
     """Those that read rows while they are incomplete; or why they cannot.
 
@@ -106,9 +107,10 @@ def _rescaling(
         workload: the chain.
         statement: with the function of rows.
         row: the function.
-        place: number of the subscript along which rows go.
+        places: numbers of the subscripts that say which row.
     """
     name = statement.name
+    place = next(n for n, axis in enumerate(statement.output.axes) if row.dim in axis.dims)
     if row.statistic is Statistic.WHOLE:
         return {}, f"{row.function} of {name} is of whole rows"
     if row.function not in SCALES:
@@ -129,6 +131,8 @@ def _rescaling(
                 open_ones.append(reader)
             elif not each.multiplies or len(accesses) > 1 or set(accesses[0].axes[place].dims) & each.output.dims:
                 return {}, f"{reader} is no sum of products along the rows of {name}"
+            elif {d for n in places for d in accesses[0].axes[n].dims} - each.output.dims:
+                return {}, f"{reader} adds up products of several rows of {name}, each with a factor of its own"
             elif len(accesses[0].axes[place].terms) != 1:
                 return {}, f"{reader} reads {accesses[0]}, whose rows it goes through in windows"
     return found, ""

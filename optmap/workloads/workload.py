@@ -353,6 +353,11 @@ class Workload(Shown):
             made.append(statement.with_padding(self.extents, implicit=implicit))
         return replace(self, statements=tuple(made))
 
+    @property
+    def without_conditions(self) -> Workload:
+        """The same with all points of its statements."""
+        return replace(self, statements=tuple(replace(each, domain=()) for each in self.statements))
+
     def with_semantics(self, semantics: Semantics | str) -> Workload:
         """The same computation with the other meaning of its first touch.
 

@@ -3,7 +3,7 @@
 Arguments: games, trees, seed. A game is a tiny chain (products around one tensor, branches, conditions, windows,
 functions in place, element sizes) of which the least loads of all schedules are found exactly; a tree is a random
 valid mapping tree, counted by its walk in a memory of all that it holds. No floor may be above either. Prints each that
-is, and how near the best came; exit code 1 if there is one.
+is as it is found, and how near the best came; how far it is goes to stderr. Exit code 1 if there is one.
 """
 
 from __future__ import annotations
@@ -92,6 +92,15 @@ def climb(rng: random.Random) -> list[str] | None:
     ]
 
 
+def _say(lines: list[str], done: int, every: int, what: str) -> int:
+    """Write what was found and, now and then, how many are done; the number of lines."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.flush()
+    if done % every == 0:
+        sys.stderr.write(f"{done} {what}\n")
+    return len(lines)
+
+
 def main(games: int, trees: int, seed: int) -> int:
     """Play and climb; 1 if a floor is too high."""
     rng, wrong = random.Random(seed), 0
@@ -100,15 +109,13 @@ def main(games: int, trees: int, seed: int) -> int:
         played = play(rng)
         if played is not None:
             ratios.append(played[0])
-            wrong += len(played[1])
-            sys.stdout.writelines(f"{line}\n" for line in played[1])
+            wrong += _say(played[1], len(ratios), 10, "games")
     counted = 0
     while counted < trees:
         climbed = climb(rng)
         if climbed is not None:
             counted += 1
-            wrong += len(climbed)
-            sys.stdout.writelines(f"{line}\n" for line in climbed)
+            wrong += _say(climbed, counted, 1000, "trees")
     met = sum(ratio == 1 for ratio in ratios)
     mean = sum(ratios) / max(len(ratios), 1)
     sys.stdout.write(f"{len(ratios)} optima, {met} met, mean floor over optimum {mean:.3f}; {counted} trees; ")

@@ -26,6 +26,7 @@ SMALLEST = {
     "bayesian_search": ["--layers", "R11", "--machines", "gemmini", "--seeds", "1", "--evaluations", "30"],
     "bounds_soundness": ["20", "1"],
     "chain_floor_attack": ["3", "20", "1"],
+    "chain_orders_attack": ["50", "1"],
     "checker_mutants": ["20", "1"],
     "constraints_attack": ["--cases", "3", "--most", "2000"],
     "exact_attack": ["--all", "2", "--itself", "2"],

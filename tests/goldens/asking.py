@@ -36,6 +36,7 @@ BESIDE = {
 """Folders that questions find where they run."""
 COLUMNS = "100"
 """Width of the terminal that help and messages are wrapped for."""
+os.environ["OPTMAP_COLUMNS"] = "0"  # answers as they are, whatever the page
 WITHIN = 1e-9
 
 

@@ -106,8 +106,7 @@ WORDS = (CHAIN, "--extents", EXTENTS)
 CASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "derive": (WORDS, (*WORDS, "--classes")),
     "closed-form": (WORDS,),
-    "solve": ((*WORDS, "--machine", "eyeriss_like", "--objective", "energy"),),
-    "compare": ((*WORDS, "--machine", "eyeriss_like"),),
+    "solve": ((*WORDS, "--machine", "eyeriss_like", "--method", "exact"),),
     "race": ((*WORDS, "--machine", "eyeriss_like"), ("{files}/chain.yaml", "--machine", "eyeriss_like")),
     "algorithms": ((*WORDS, "--memory", "64w:640w"),),
     "evaluate": (("{files}/solution.json",), ("{files}/nest.json",)),
@@ -126,6 +125,7 @@ CASES: dict[str, tuple[tuple[str, ...], ...]] = {
 """Per command what it is given of a chain."""
 OTHERS = {
     "bound",
+    "compare",
     "curve",
     "list",
     "show",
@@ -175,9 +175,8 @@ def test_one_statement_that_is_no_product_is_refused_as_well() -> None:
 def test_verbs_in_python_refuse_a_chain() -> None:
     chain = optmap.workload("chains/attention")
     for ask in (
-        lambda: optmap.solve(chain, machine="eyeriss"),
+        lambda: optmap.solve(chain, machine="eyeriss", method="exact"),
         lambda: optmap.derive(chain),
-        lambda: optmap.compare(chain, machine="eyeriss"),
     ):
         with pytest.raises(OneStatementError, match=r"chains/attention has 2 statements \(S, O\); this takes one"):
             ask()

@@ -62,7 +62,7 @@ def test_python_says_the_same(optmap) -> None:
     arguments = ("derive", "tccg/ab-ac-cb", "--closed-form", "--memory", "32KiB", "--stationary", "A")
     assert answer.to_dict() == optmap(*arguments, "--json").document()
     assert str(answer) == optmap(*arguments).out.rstrip("\n")
-    assert "<pre>" in answer._repr_html_()
+    assert "<table>" in answer._repr_html_()
 
 
 def test_long_lists_of_orders_are_cut(optmap) -> None:

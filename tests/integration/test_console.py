@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
+from contextvars import Context
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,32 @@ def test_progress_is_silent_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
         progress("branching", 0.25)
         time.sleep(0.1)
     assert pipe.getvalue() == ""
+
+
+def test_verbose_writes_lines_and_quiet_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(choice: str, stream: io.StringIO) -> str:
+        def work() -> None:
+            getattr(console, choice)(True)
+            with console.Progress("solving") as progress:
+                progress("branching", 0.25)
+                give_up = time.monotonic() + (30 if choice == "tell_all" else 0.1)
+                while "branching" not in stream.getvalue() and time.monotonic() < give_up:
+                    time.sleep(0.01)
+            console.note("beside")
+
+        monkeypatch.setattr(sys, "stderr", stream)
+        Context().run(work)
+        return stream.getvalue()
+
+    monkeypatch.setattr(console, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(console, "REFRESH_S", 0.01)
+    assert said("tell_all", io.StringIO()).startswith("branching  25 % (0 s)\n")
+    assert said("hush", Terminal()) == ""
+
+
+def test_quiet_and_verbose_are_options_of_every_command(optmap) -> None:
+    for option in ("--quiet", "--verbose"):
+        assert optmap("list", "objectives", option).out == optmap(option, "list", "objectives").out
 
 
 def test_short_work_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

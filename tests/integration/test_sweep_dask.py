@@ -76,6 +76,7 @@ def _without_times(folder: Path) -> Any:
     return optmap.read_sweep(folder).drop(columns=["seconds"])
 
 
+@pytest.mark.longer
 def test_a_worker_that_is_killed_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
     run.run_sweep(SPEC, tmp_path / "here", engine=run.make_engine("local"))
     with _cluster(tmp_path) as (address, workers):

@@ -45,14 +45,14 @@ def asked(rng: random.Random, most: int = 8, **options: Any) -> Question:
 
 
 def banded(question: Question) -> tuple[ProductPair, IndexBand]:
-    plain = masked.without_conditions(question.workload)
+    plain = question.workload.without_conditions
     band = band_of_statements(question.workload.statements, question.workload.extents)
     assert band is not None
     return pair_of(plain, *steps_of(plain), stores=question.objective.stores), band
 
 
 def tree_of(question: Question, run: Run) -> MappingTree:
-    plain = masked.without_conditions(question.workload)
+    plain = question.workload.without_conditions
     (level,) = question.machine.levels
     nodes = run_tree(plain, steps_of(plain), run, level.name, question.machine.memory)
     return MappingTree(workload=question.workload, machine=question.machine, nodes=nodes)
@@ -65,7 +65,7 @@ def test_a_price_is_what_the_tree_moves_when_it_is_walked(together: bool) -> Non
         rng = random.Random(f"prices {seed}")
         question = asked(rng, objective=rng.choice(("traffic", "loads")))
         _, band = banded(question)
-        plain = masked.without_conditions(question.workload)
+        plain = question.workload.without_conditions
         (level,) = question.machine.levels
         memory = level.most_words(question.workload.word_bits)
         stores = question.objective.stores
@@ -126,7 +126,7 @@ def test_no_fused_member_moves_fewer_words_than_the_best(seed: int) -> None:
     memory = min(level.most_words(question.workload.word_bits), 24)
     question = question_of(question.workload, memory=f"{memory}w")
     every = members(pair, band, memory)
-    plain = masked.without_conditions(question.workload)
+    plain = question.workload.without_conditions
     best = best_run(plain, steps_of(plain), memory, band=band)
     assert best is not None
     assert every
@@ -143,7 +143,7 @@ def test_nothing_is_worse_than_mappings_without_the_conditions() -> None:
     for seed in range(cases(25, 300)):
         rng = random.Random(f"not worse {seed}")
         question = asked(rng, most=12)
-        plain = masked.without_conditions(question.workload)
+        plain = question.workload.without_conditions
         find = family_of(plain)
 
         def tried(other: Question, find: Any = find) -> Any:

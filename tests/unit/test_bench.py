@@ -263,7 +263,7 @@ def test_what_no_library_computes_is_timed_all_the_same() -> None:
         ({"layout": "chwn"}, "nhwc"),
         ({"rounds": 0}, "rounds is 0"),
         ({"trials": 0}, "trials"),
-        ({"machine": "i7-9700k"}, "core"),
+        ({"machine": "balanced"}, "core"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(options: dict[str, object], text: str) -> None:
@@ -298,14 +298,48 @@ def test_a_network_is_its_layers_and_layers_that_differ_in_how_often_they_occur_
     monkeypatch.setattr(session, "bench_layers", lambda layers, plan, told: layers)
     layers = optmap.bench([network("resnet18"), "resnet18/R9"], machine=MACHINE)
     assert layers == optmap.bench("resnet18", machine=MACHINE)
-    result = optmap.solve("resnet18/R9", memory="32KiB", method="mopt", time_limit=1)
     for given, text in (
         ([], "no workload is given"),
-        (result, "has its own mapping"),
         ([LAYERS[0], replace(LAYERS[2], name="small/dense")], "two different workloads"),
     ):
         with pytest.raises(InputError, match=text):
             optmap.bench(given, machine=MACHINE)
+
+
+def test_solutions_of_a_layer_are_its_candidates_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmap.native.bench import session
+
+    monkeypatch.setattr(session, "bench_layers", lambda layers, plan, told: (layers, plan.mappings))
+    best = optmap.solve("resnet18/R12", machine=MACHINE, method="mopt", top=3)
+    layers, mappings = optmap.bench([best, *best.others, "resnet18/R11"], machine=MACHINE)
+    assert [layer.title for layer in layers] == ["resnet18/R12", "resnet18/R11"]
+    assert mappings == {"resnet18/R12": (best.mapping, *(other.mapping for other in best.others))}
+    with pytest.raises(InputError, match="has its own mapping"):
+        optmap.validate(best, machine=MACHINE)
+
+
+def test_what_is_timed_of_a_solution_is_its_mapping_and_one_of_other_levels_is_refused() -> None:
+    layer = LAYERS[0]
+    best = optmap.solve(layer, machine=MACHINE, method="mopt", top=2)
+    found = optmap.bench([best, *best.others], machine=MACHINE, against="onednn", rounds=1, layout="nhwc")
+    (row,) = found.layers
+    assert row.mapping in (best.mapping, *(other.mapping for other in best.others))
+    assert row.tried <= 2
+    assert "best of the solutions given" in str(found)
+    assert found.to_dict()["given"] == ["small/dense"]
+    alone = optmap.solve(layer, memory="32KiB", method="mopt", time_limit=1)
+    with pytest.raises(InputError, match="mapping has levels"):
+        optmap.bench(alone, machine=MACHINE, against="onednn", rounds=1)
+
+
+def test_a_solution_of_the_caches_alone_gets_a_register_tile() -> None:
+    caches = MACHINE.levels[1].name
+    solved = optmap.solve(LAYERS[0], machine=MACHINE, innermost=caches, method="iooub", objective="sum")
+    found = optmap.bench(solved, machine=MACHINE, against="onednn", rounds=1)
+    (row,) = found.layers
+    assert row.mapping.levels[1:] == solved.mapping.levels
+    assert row.mapping.levels[0].level == MACHINE.levels[0].name
+    assert row.kernel.value == "outer-product"
 
 
 @pytest.mark.parametrize("verb", [optmap.bench, optmap.validate])

@@ -627,3 +627,19 @@ def counted_loads(sizes: dict[str, int], room: int, draw: random.Random) -> dict
             fast.add(word)
             counted[str(word[0])] += 1
     return counted
+
+
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [
+        ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "l"),
+        ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "k"),
+        ("G[m,l] = X[m,k]*B[k,l]; U[m,l] = X[m,k]*D[k,l]; C[m,n] = U[m,l]*E[l,n]", "k"),
+    ],
+)
+@pytest.mark.parametrize("memory", [3, 1000, 2**62])
+def test_floors_of_more_operations_than_64_bits_are_proved(text: str, long: str, memory: int) -> None:
+    workload = parse_workload(text, {"m": 7, "l": 5, "k": 6, "n": 3, long: 2**62})
+    for bound in bounds(workload, memory):
+        check_document(bound.certificate)
+        assert bound.loads_words >= 7 * 2**62

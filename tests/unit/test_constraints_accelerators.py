@@ -37,7 +37,9 @@ from optmap.workloads.sizes import parse_bandwidth
 
 PRODUCT = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 12, "j": 8, "k": 16})
 DEMANDS = ["RegisterFile.k=4", "RegisterFile.order=k,...", "GlobalBuffer.x.i=3", "GlobalBuffer.keeps=A,..."]
-ROUTES = {name: next((each for each in way.routes if each.meshes), None) for name, way in METHODS.items()}
+ROUTES = {
+    name: next((each for each in way.routes if each.meshes), None) for name, way in METHODS.items() if not way.chains
+}
 KEEPING = [name for name, route in ROUTES.items() if route is not None and route.constraints]
 
 

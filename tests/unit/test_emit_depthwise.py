@@ -65,7 +65,7 @@ CONVOLUTIONS = {
     "column": ({"c": 19, "h": 30, "w": 2, "r": 9, "s": 1}, {"h": 8}),
     "point": ({"c": 37, "h": 5, "w": 6, "r": 1, "s": 1}, {"h": 2, "w": 6}),
 }
-FEW = ("stride", "both", "large", "row")
+FEW = ("both", "row")
 
 
 def test_windows_of_every_kind_are_right(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from optmap.mappings.nest import nest_of
 from optmap.questions.options import Merit
 from optmap.search import Brief, End, NoSettings, Proposals, random_nests
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "my-own-method.md"
 ASKED: dict[str, Any] = {
     "workload": "C[i,j] += A[i,k]*B[k,j]",
     "machine": "gemmini",
@@ -124,10 +124,10 @@ def test_a_generator_is_a_search() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_the_example_of_the_readme_is_solved_compared_and_judged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_the_page_is_solved_compared_and_judged(capsys: pytest.CaptureFixture[str]) -> None:
     """A search of a user's own, registered, as a reader would type it."""
-    example = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[-2]
-    exec(compile(example, "README.md", "exec"), {})
+    example = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[-2]
+    exec(compile(example, PAGE.name, "exec"), {})
     said = capsys.readouterr().out
     assert "method     shuffled, objective edp" in said
     assert "2,000 in " in said

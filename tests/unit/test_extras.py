@@ -20,8 +20,8 @@ FROM_THE_INDEX = re.compile(r"""pip3? install(?:\s+['"]?[-\w.\[\],<>=~!]+['"]?)*
 
 def files() -> list[Path]:
     """Every file of the project that somebody reads."""
-    places = [ROOT / name for name in ("optmap", "models", "notebooks", "tests", ".ci")]
-    found = [path for place in places for path in place.rglob("*") if "__pycache__" not in path.parts]
+    places = [ROOT / name for name in ("optmap", "models", "notebooks", "tests", "docs", ".ci")]
+    found = [path for place in places for path in place.rglob("*") if not {"__pycache__", "_build"} & set(path.parts)]
     return [path for path in (*found, *ROOT.glob("*")) if path.is_file() and path.suffix in KINDS]
 
 

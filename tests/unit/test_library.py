@@ -253,6 +253,7 @@ def test_computations_of_sunstone_table_ii(name, expression, extents):
 def test_machines():
     assert list_machines() == (
         "balanced",
+        "diannao",
         "eyeriss",
         "eyeriss_like",
         "gemmini",
@@ -327,7 +328,7 @@ def test_unknown_workloads_suggest_known_ones(name, words):
 def test_unknown_machines_suggest_known_ones():
     with pytest.raises(UnknownNameError, match=r"unknown machine 'i7'; did you mean i7-9700k\?"):
         library.machine("i7")
-    with pytest.raises(UnknownNameError, match=r"known are balanced, eyeriss, .*i7-9700k, i9-10980xe"):
+    with pytest.raises(UnknownNameError, match=r"known are balanced, diannao, eyeriss, .*i7-9700k, i9-10980xe"):
         machine_note("qqq")
 
 

@@ -24,6 +24,7 @@ def test_all_tests_and_goldens_are_among_the_steps_and_versions_when_asked() -> 
     made = {step.name: step.command for step in steps()}
     assert made["tests"][1:] == ("-m", "pytest", "-n", "2", "-m", "")
     assert [Path(word).name for word in made["goldens"][1:]] == ["goldens", "check"]
+    assert [Path(word).name for word in made["site"][1:]] == ["build.py", "--notebooks"]
     assert {step.name for step in steps(versions=True)} - set(made) == {"versions: oldest", "versions: newest"}
 
 

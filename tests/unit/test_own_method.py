@@ -17,7 +17,7 @@ from optmap.questions.objective import register_objective
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search import METHODS, Found, Method, Question, Route, cost_of, refuse, register_method
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "my-own-method.md"
 STATEMENT = "C[i,j] += A[i,k]*B[k,j]"
 PROBLEM: dict[str, Any] = {"workload": STATEMENT, "extents": {"i": 12, "j": 10, "k": 8}}
 
@@ -29,12 +29,12 @@ def own(solve: Callable[[Question], Found], **abilities: Any) -> Method:
     return method
 
 
-def test_the_example_of_the_readme_is_solved_compared_saved_and_checked(
+def test_the_example_of_the_page_is_solved_compared_saved_and_checked(
     registry: dict[str, Method], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Random search, as a reader would type it."""
-    example = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[-1]
-    exec(compile(example, "README.md", "exec"), {})
+    example = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[-1]
+    exec(compile(example, PAGE.name, "exec"), {})
     said = capsys.readouterr().out
     assert "method     two-hundred" in said
     result = optmap.solve("resnet18/R12", memory="8192w", method="two-hundred")

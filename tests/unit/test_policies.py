@@ -324,12 +324,13 @@ def test_a_predicted_time_has_no_other_counting() -> None:
         optmap.evaluate(found, counting="exact")
 
 
-def test_the_readmes_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_example_of_the_pages_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "my-own-counting.md"
+    text = page.read_text(encoding="utf-8")
     (example,) = [
         part.split("```")[0] for part in text.split("```python\n")[1:] if "register_policy" in part.split("```")[0]
     ]
-    exec(compile(example, "README.md", "exec"), {})
+    exec(compile(example, page.name, "exec"), {})
     assert "counting doubled" in capsys.readouterr().out
 
 

@@ -42,7 +42,8 @@ def test_hints_of_every_public_name_can_be_looked_up(name: str) -> None:
 def test_hints_are_the_types_themselves() -> None:
     said = typing.get_type_hints(optmap.solve)
     assert said["return"] == optmap.Answer[Any, Any]
-    assert typing.get_type_hints(optmap.evaluate)["return"] == optmap.Evaluation[Any] | optmap.TreeEvaluation
+    evaluated = optmap.Evaluation[Any] | optmap.TreeEvaluation | optmap.TurnEvaluation
+    assert typing.get_type_hints(optmap.evaluate)["return"] == evaluated
     assert "counting" in inspect.signature(optmap.evaluate).parameters
     assert typing.get_type_hints(optmap.Answer.workload.fget)["return"] is optmap.Workload
 

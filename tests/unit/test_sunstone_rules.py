@@ -24,6 +24,7 @@ from optmap.machines.machine import Level, Machine
 from optmap.mappings.nest_batch import NestBatch
 from optmap.questions.options import Merit
 from optmap.search import SunstoneSettings, trie_of
+from optmap.search.sunstone.ways_left import WaysLeft
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
 
@@ -144,6 +145,35 @@ def test_the_fullest_mesh_is_not_always_the_best() -> None:
     best = float(best_of_all(fabric, NEST_EXACT)[Merit.EDP].value)
     assert searched(fabric, replace(OPEN, utilisation=1.0)).value > 1.2 * best
     assert searched(fabric, OPEN).value == pytest.approx(best)
+
+
+def test_where_the_best_leaves_meshes_idle_the_search_is_repeated_and_ends_no_higher() -> None:
+    """MTTKRP of netflix has few small factors: tiles and inner meshes take them, and 8 of 1,024 lanes are used."""
+    asked: dict[str, Any] = {
+        "machine": "sunstone-simba",
+        "method": "sunstone",
+        "semantics": "assign",
+        "tiles": "divisors",
+    }
+    alone, again = (
+        optmap.solve("sunstone/mttkrp_netflix", **asked, settings={"bypass": "on", "starved": part})
+        for part in (0, 0.5)
+    )
+    assert alone.count.memories[0].instances < 0.05 * 1024
+    assert again.count.memories[0].instances > 10 * alone.count.memories[0].instances
+    assert again.cost < alone.cost / 50
+
+
+@pytest.mark.parametrize(
+    ("extents", "mesh", "most"), [((16, 16, 16), 2, 4), ((3, 5, 7), 4, 3), ((3, 2, 7), 4, 6), ((11, 13, 17), 8, 1)]
+)
+def test_ways_that_are_left_are_the_most_that_factors_reach(
+    extents: tuple[int, int, int], mesh: int, most: int
+) -> None:
+    fabric = fabric_of(parse_workload(PRODUCT, dict(zip("ijk", extents, strict=True))), two_buffers(64, 256, mesh))
+    left = WaysLeft(fabric)
+    assert left.most(0, extents) == most
+    assert left.most(2, extents) == 1
 
 
 @pytest.mark.parametrize("seed", range(100, 160))

@@ -11,8 +11,9 @@ import pytest
 import random_trees
 from cases import cases
 from checked_trees import tried
-from mapping_trees import moved
+from mapping_trees import moved, occupied, scratchpads, tree_of
 from random_trees import kept_for_some, random_tree
+from walked_answers import hold
 
 import optmap
 from optmap.base.errors import InfeasibleError, InputError, TreeError
@@ -21,6 +22,7 @@ from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.band import IndexBand, band_of
 from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 CONDITIONS = ("l <= m", "l < m", "l <= m + 1", "m + 2 >= l", "l >= m", "l == m", "l <= m and l + 2 > m", "l + 1 < m")
 FAMILIES = (
@@ -99,6 +101,41 @@ def test_conditions_save_words() -> None:
     assert found[0] < found[1]
 
 
+WHOLE = [{"keep": "buffer", "tensors": ["A", "B", "C"]}, {"compute": "C"}]
+
+
+@pytest.mark.parametrize("extent", [10**9, 2**32, 2**40])
+@pytest.mark.parametrize(("condition", "more"), [("l <= m", 0), ("m <= l", 0), ("l < m + 2", 1), ("m <= l + 3", 3)])
+def test_numbers_beyond_64_bits_are_exact(extent: int, condition: str, more: int) -> None:
+    workload = parse_workload(
+        f"C[m,n] = A[m,l]*B[l,n] if {condition}", {"m": extent, "l": extent, "n": 1}, semantics=Semantics.ASSIGN
+    )
+    tree = tree_of(WHOLE, workload, scratchpads(buffer=2**62))
+    count = count_boxes(tree)
+    assert count is not None
+    pairs = sum(extent - abs(d) for d in range(1, more + 1)) + extent * (extent + 1) // 2
+    assert moved(count)["buffer", tree.machine.memory, "A"] == (pairs, 0)
+    assert occupied(count) == {"buffer": pairs + 2 * extent}
+    checked = tried(workload, ["buffer", tree.machine.memory], WHOLE)
+    assert isinstance(checked, CountedTree)
+    assert (checked.moved, checked.occupied) == (moved(count), occupied(count))
+
+
+def test_a_band_of_too_many_places_is_refused_before_they_are_laid_out() -> None:
+    workload = parse_workload("C[m,n] = A[m,l]*B[l,n] if l <= m", {"m": 10**12, "l": 10**12, "n": 1})
+    nodes = [WHOLE[0], {"loop": "m", "tile": 1}, WHOLE[1]]
+    assert count_boxes(tree_of(nodes, workload)) is None
+    assert "too many iterations" in str(tried(workload, ["buffer", "Memory"], nodes))
+
+
+def test_conditions_that_no_point_meets_are_not_counted() -> None:
+    workload = parse_workload("C[m,n] = A[m,l]*B[l,n] if m < l + 1 and l < m", {"m": 5, "l": 3, "n": 5})
+    tree = tree_of(WHOLE, workload)
+    assert moved(walk_tree(tree)) == dict.fromkeys(moved(walk_tree(tree)), (0, 0))
+    assert count_boxes(tree) is None
+    assert tried(workload, ["buffer", "Memory"], WHOLE) == "not counted: conditions that nothing meets"
+
+
 CAUSAL = (
     "S[h,m,l] = 0.5*Q[h,m,k]*K[h,l,k] if ?; P[h,m,l] = softmax(S[h,m,l], l) if ?; O[h,m,n] = P[h,m,l]*V[h,l,n] if ?"
 )
@@ -117,10 +154,4 @@ def test_causal_attention_is_counted_as_it_is_walked_and_proved_again(seed: int,
         answer = optmap.solve(workload, memory=f"{rng.randint(10, 70)}w", objective=objective, method=method)
     except InfeasibleError:
         return
-    walk = walk_tree(answer.mapping)
-    assert answer.count.moved == walk.moved
-    assert [room.occupancy_words for room in answer.count.rooms] == [room.occupancy_words for room in walk.rooms]
-    assert answer.bound.value <= answer.cost
-    answer.save(tmp_path / "answer.json")
-    optmap.check(tmp_path / "answer.json")
-    assert not optmap.evaluate(tmp_path / "answer.json").disagreements
+    hold(answer, tmp_path)

@@ -18,6 +18,7 @@ from optmap.answers.over_capacity.curves import panels, summed
 from optmap.answers.over_capacity.designs import pareto_designs
 from optmap.answers.over_capacity.networks import layer_shares, network_views
 from optmap.base.errors import InputError
+from optmap.base.texts import energy_text, seconds_text
 from optmap.base.writing import to_json
 from optmap.bounds import digest
 from optmap.checker import RefusedError, check_document
@@ -319,3 +320,23 @@ def test_layers_of_a_network_are_compared_in_one_unit():
     document = network_document(view, view.total.series[0], 64)
     assert (document["word_bits"], document["traffic_words"], document["traffic_bytes"]) == (8, 700, 700)
     assert "a word has 1 byte; all layers together move 700 B" in network_table(view, view.total.series[0], 64)
+
+
+@pytest.mark.parametrize(
+    ("picojoules", "text"),
+    [
+        (999, "999 pJ"),
+        (704_482_897.92, "704,482,897.9 pJ (704.5 uJ)"),
+        (Fraction(25 * 10**11, 2), "1,250,000,000,000 pJ (1.25 J)"),
+    ],
+)
+def test_energies_are_told_in_the_unit_that_they_are_read_in(picojoules, text):
+    assert energy_text(picojoules) == text
+
+
+@pytest.mark.parametrize(
+    ("cycles", "clock", "text"),
+    [(5, None, ""), (36, 3_600_000_000, "10 ns at 3.6 GHz"), (443_313.2, 3_600_000_000, "123.1 us at 3.6 GHz")],
+)
+def test_cycles_are_a_time_where_a_clock_is_known(cycles, clock, text):
+    assert seconds_text(cycles, clock) == text

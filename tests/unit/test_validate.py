@@ -9,7 +9,8 @@ import pytest
 from host_machines import AVX2, AVX512, HOSTS
 
 import optmap
-from optmap.base.errors import CheckError, InputError, LimitError
+from optmap.base.errors import CheckError, InputError, LimitError, UnknownNameError
+from optmap.count.levels.cost import evaluate_cost
 from optmap.count.timing.predict import predict
 from optmap.files.inputs import workload_of
 from optmap.kernels.code_options import CodeOptions
@@ -24,6 +25,7 @@ from optmap.native import (
     register_tiles,
     sample_mappings,
 )
+from optmap.native.validate.models import bottleneck_cost
 from optmap.search.space.sizes import even_cuts
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.builders import conv2d, matmul, mttkrp
@@ -103,6 +105,48 @@ def test_ranks_of_a_layer_are_those_of_its_samples():
     assert row.spearman == pytest.approx(-1)
     cycles = sorted(sample.cycles for sample in samples)
     assert row.losses[0] == pytest.approx(1 - cycles[0] / cycles[-1])
+
+
+def test_the_bottleneck_is_the_slowest_level_and_ranks_as_well():
+    workload = workload_of("resnet18/R9", None, "assign", "implicit")
+    drawn = sample_mappings(workload, AVX2, 5)
+    costs = [bottleneck_cost(workload, AVX2, mapping) for mapping in drawn]
+    for cost, mapping in zip(costs, drawn, strict=True):
+        levels = evaluate_cost(workload, AVX2, mapping).levels
+        assert cost.value == max(float(level.cycles) for level in levels)
+        assert cost.words[cost.level] == next(row.traffic_words for row in levels if row.level == cost.level)
+    samples = [
+        ValidatedMapping(
+            mapping=mapping,
+            kernel=KernelKind.OUTER_PRODUCT,
+            prediction=predict(workload, AVX2, mapping),
+            bottleneck=cost,
+            seconds=1 / cost.value,
+            rounds=(1 / cost.value,),
+        )
+        for mapping, cost in zip(drawn, costs, strict=True)
+    ]
+    layer = rank_layer(workload, samples, AVX2, models=("time", "bottleneck"))
+    assert layer.ranking("predicted bottleneck", "measured time").spearman == pytest.approx(-1)
+    assert layer.ranking("predicted time", "measured time") is not None
+    with pytest.raises(InputError, match="draw samples with that model"):
+        rank_layer(workload, [replace(samples[0], bottleneck=None)], AVX2, models=("bottleneck",))
+    with pytest.raises(UnknownNameError, match="unknown model 'tmie'; did you mean time"):
+        optmap.validate(SMALL, machine=AVX2, models="tmie")
+
+
+def test_validation_of_both_models_from_end_to_end():
+    found = optmap.validate(SMALL, machine=AVX2, samples=3, rounds=1, simulate=False, models="time,bottleneck")
+    assert [(row.by, row.of) for row in found.layers[0].rankings] == [
+        ("predicted time", "measured time"),
+        ("predicted bottleneck", "measured time"),
+    ]
+    assert found.to_dict()["models"] == ["time", "bottleneck"]
+    assert all(
+        sample["bottleneck"]["level"] in sample["bottleneck"]["words"]
+        for sample in found.to_dict()["layers"][0]["samples"]
+    )
+    assert "Predicted bottleneck against measured time" in str(found)
 
 
 def test_validation_from_end_to_end(tmp_path):

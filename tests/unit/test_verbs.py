@@ -72,7 +72,8 @@ def test_answers_print_as_tables_render_and_are_documents(answers):
         assert len(text.splitlines()) > 2, name
         assert not text.startswith(type(answer).__name__), name
         html = answer._repr_html_()
-        assert html.startswith("<pre>")
+        assert "<table>" in html or html.startswith("<pre>")
+        assert "\0" not in html
         assert text.splitlines()[0].split()[0] in html
         assert json.loads(json.dumps(answer.to_dict()))["schema"].startswith("optmap."), name
 

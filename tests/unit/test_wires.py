@@ -382,6 +382,7 @@ def wide_nest(wide: int, used: int) -> tuple[Nest, Fabric]:
     return Nest(memories=(inner, replace(inner, x=(used, 1), y=(1 << 20, 1)), outer)), fabric
 
 
+@pytest.mark.longer
 def test_more_children_than_the_checker_can_set_down_are_rectangles() -> None:
     nest, fabric = wide_nest(1 << 12, 1 << 12)
     own, found = checked(nest, fabric, NEST_EXACT), count_nest(nest, fabric)

@@ -69,8 +69,9 @@ def test_every_kind_of_answer_is_shown_and_nothing_else() -> None:
     assert {kind.shown_as for kind in _kinds()} == {key.partition("/")[0] for key in PRESENTATIONS}
     by_count = {kind.shown_as for kind in _kinds() if "presentation" in vars(kind)}
     pairs = {f"{key}/{of}" for key in by_count for of in SCHEMAS}
-    of_trees = {"answer/tree"}  # a file with a tree is a saved tree, and chains are not compared
-    assert {key for key in PRESENTATIONS if "/" in key} == {key for key in pairs if "/tree" not in key} | of_trees
+    of_chains = {"answer/tree", "answer/in-turn"}  # a file with a tree is a saved tree, and is counted as one
+    of_one = {key for key in pairs if key.partition("/")[2] not in ("tree", "in-turn")}
+    assert {key for key in PRESENTATIONS if "/" in key} == of_one | of_chains
     for key in PRESENTATIONS:
         presentation = PRESENTATIONS[key]
         assert isinstance(presentation, Presentation)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from optmap.answers.documents.amounts import amount
 from optmap.answers.documents.relaxed import relaxed_parts
-from optmap.answers.documents.rows import boundary_documents
+from optmap.answers.documents.rows import boundary_documents, crossing_documents
 from optmap.base.texts import exact_text, plain
 from optmap.count.meshes.results import MemoryCost, SpatialCost
 from optmap.questions.options import Merit
-from optmap.search.result import NestAnswer
+from optmap.search.result import Answer, NestAnswer
 
 
 def nest_counts(cost: SpatialCost) -> dict[str, object]:
@@ -38,12 +39,12 @@ def nest_parts(answer: NestAnswer) -> dict[str, object]:
         **relaxed_parts(answer),
         "counting": answer.counting.name,
         **nest_counts(answer.count),
-        "search": _search(answer),
+        "search": search_claims(answer),
         "floor": _floor(answer),
     }
 
 
-def nest_times(answer: NestAnswer) -> dict[str, object]:
+def nest_times(answer: Answer[Any, Any]) -> dict[str, object]:
     """What is other the next time: the search with its seconds, and the curve as [evaluations, seconds, value]."""
     found = answer.found
     times = {
@@ -51,10 +52,10 @@ def nest_times(answer: NestAnswer) -> dict[str, object]:
         "seconds_to_best": found.seconds_to_best,
         "curve": [[point.evaluations, point.seconds, point.value] for point in found.curve],
     }
-    return {"search": {**_search(answer), **times}}
+    return {"search": {**search_claims(answer), **times}}
 
 
-def _search(answer: NestAnswer) -> dict[str, object]:
+def search_claims(answer: Answer[Any, Any]) -> dict[str, object]:
     """What the digest of the document covers of the search: bound and counts, no times.
 
     Of a method that has mappings judged one by one also how many were valid, its settings, why it ended, and per rule
@@ -83,20 +84,11 @@ def _floor(answer: NestAnswer) -> dict[str, object] | None:
     floor = answer.floor
     if floor is None:
         return None
-    crossings = [
-        {
-            "between": list(crossing.between),
-            "memory_words": crossing.memory_words,
-            "words": crossing.words,
-            "certificate": crossing.certificate,
-        }
-        for crossing in floor.certificates
-    ]
     return {
         "energy": amount(floor.energy_pj, Merit.ENERGY.unit),
         "cycles": floor.cycles,
         "port_cycles": floor.port_cycles,
-        "crossings": crossings,
+        "crossings": crossing_documents(floor.certificates),
     }
 
 

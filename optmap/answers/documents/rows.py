@@ -63,3 +63,16 @@ def room_documents(rooms: Iterable[LevelRoom]) -> list[dict[str, object]]:
         }
         for room in rooms
     ]
+
+
+def crossing_documents(certificates: Iterable[BoundaryCertificate]) -> list[dict[str, object]]:
+    """The proofs of lower bounds on the words that cross into all memories inside a boundary together."""
+    return [
+        {
+            "between": list(crossing.between),
+            "memory_words": crossing.memory_words,
+            "words": crossing.words,
+            "certificate": crossing.certificate,
+        }
+        for crossing in certificates
+    ]

@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 from optmap.answers.documents.rows import boundary_documents, room_documents
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown, ShownMapping
+from optmap.count.meshes.count import NEST_EXACT
+from optmap.count.meshes.policy import NestPolicy
+from optmap.count.policies import nest_policies, nest_policy
 from optmap.count.trees import TreeCount, count_tree, walk_tree
 from optmap.files.fields import Fields, located
 from optmap.files.inputs import machine_of
@@ -17,7 +20,7 @@ from optmap.files.trees import read_tree
 from optmap.files.workloads import read_workload, workload_from
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.tree import MappingTree
-from optmap.questions.form import objectives_on
+from optmap.questions.form import form_on, objectives_on
 from optmap.questions.objective import Objective
 from optmap.workloads.workload import Workload
 
@@ -27,7 +30,19 @@ CLAIMS = (
     *("certificates", "cost", "exact", "bound", "gap", "seed", "versions", "seconds", "digest"),
 )
 """Keys of an answer of `solve`: what is counted is compared, and `check` proves the rest."""
+TURN_CLAIMS = (
+    *("counting", "relaxation", "integer_gap", "moving", "operations", "arithmetic", "bottleneck", "energy", "cycles"),
+    *("port_cycles", "edp", "search", "floor"),
+)
+"""Those beside them where statements are counted in turn."""
 SCHEMA = "optmap.tree/1"
+TURN_SCHEMA = "optmap.accelerator-solution/1"
+"""Of answers of `solve` where statements are counted in turn."""
+COUNTED = (
+    *("boundaries", "levels", "statements", "moving", "operations", "arithmetic", "bottleneck", "energy", "cycles"),
+    *("port_cycles", "edp", "cost", "exact"),
+)
+"""What is compared with the count there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +58,11 @@ class SavedTree(ShownMapping):
     """What has to fit into caches."""
     objective: Objective | None = None
     """What the costs that it claims are of; None in a file without any."""
-    claims: dict[str, list[Any]] = field(default_factory=dict)
+    claims: dict[str, Any] = field(default_factory=dict)
     """What the file says of words, room and cost, by key."""
+    counting: NestPolicy | None = None
+    """By which nests are counted, of statements in turn on a machine with meshes and prices; None where a tree is
+    walked."""
 
     @property
     def workload(self) -> Workload:
@@ -111,19 +129,24 @@ def is_tree(fields: Fields) -> bool:
 def saved_tree_from(fields: Fields) -> SavedTree:
     """A mapping tree from a document with `workload`, `machine` and `mapping{tree}`.
 
-    The workload is as in a workload file, the machine a name of the library or as in a machine file.
+    The workload is as in a workload file, the machine a name of the library or as in a machine file. A file with
+    `counting`, or with the schema of answers on machines with meshes, is counted as statements in turn.
 
     Raises:
         InputError: naming file and field; a `TreeError` for a tree that means nothing.
     """
-    fields.allow(*KEYS, *CLAIMS)
+    in_turn = fields.has("counting") or fields.values.get("schema") == TURN_SCHEMA
+    fields.allow(*KEYS, *CLAIMS, *(TURN_CLAIMS if in_turn else ()))
     said = fields.fields("workload")
     written = fields.has("method") or (said.has("expression") and said.has("statements"))  # by optmap
     workload = read_workload(said) if written else workload_from(said, default_name="")
     rules = [rule.value for rule in CapacityRule]
     machine = _machine(fields)
     known = objectives_on(machine)
-    claims = _claims(fields)
+    if in_turn and not form_on(machine).meshes:
+        raise InputError(f"{fields.at('counting')} is for machines with meshes and prices; leave it out")
+    counting = nest_policy(fields.choice("counting", nest_policies(), NEST_EXACT.name)) if in_turn else None
+    claims = {key: fields.values[key] for key in COUNTED if fields.has(key)} if in_turn else _claims(fields)
     named = fields.choice("objective", known, "") if "cost" in claims or "exact" in claims else ""
     return SavedTree(
         source=fields.where,
@@ -131,6 +154,7 @@ def saved_tree_from(fields: Fields) -> SavedTree:
         capacity=CapacityRule(fields.choice("capacity_rule", rules, CapacityRule.TILE.value)),
         objective=known.get(named),
         claims=claims,
+        counting=counting,
     )
 
 

@@ -1,7 +1,8 @@
 """The JSON documents of `solve` and their strict reader.
 
 Machines without meshes have schema `optmap.solution/2`, those with meshes and prices `optmap.accelerator-solution/1`:
-most keys are the same, and what a kind of count has beside them is in `tile_parts` and `nest_parts`.
+most keys are the same, and what a kind of count has beside them is in `tile_parts`, `nest_parts`, `tree_parts` and
+`turn_parts`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from optmap.answers.documents.nest_parts import nest_parts, nest_times
 from optmap.answers.documents.said_constraints import said_constraints
 from optmap.answers.documents.tile_parts import tile_parts
 from optmap.answers.documents.tree_parts import tree_parts
+from optmap.answers.documents.turn_parts import turn_parts
 from optmap.base.errors import InputError
 from optmap.base.shown import PRESENTATIONS, Presentation
 from optmap.bounds.certificate import digest
 from optmap.count.meshes.count import NEST_EXACT
+from optmap.count.meshes.in_turn import InTurnCount
 from optmap.count.meshes.results import SpatialCost
 from optmap.count.policies import nest_policies, nest_policy
 from optmap.count.results import CostReport
@@ -34,11 +37,12 @@ from optmap.files.reading import read_json
 from optmap.files.workloads import read_workload, workload_document
 from optmap.kernels.code_options import CodeOptions
 from optmap.machines.fabric import fabric_of
+from optmap.machines.form import FormName
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.mappings.held import Held
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import nest_of
-from optmap.questions.form import FormName, form_on, objectives_on
+from optmap.questions.form import form_on, objectives_on
 from optmap.questions.objective import BOTTLENECK, PREDICTED_TIME
 from optmap.questions.options import Merit, TileRule
 from optmap.search.floors import Number
@@ -51,15 +55,20 @@ SCHEMAS = {
     CostReport.kind: "optmap.solution/2",
     SpatialCost.kind: "optmap.accelerator-solution/1",
     TreeCount.kind: "optmap.solution/2",
+    InTurnCount.kind: "optmap.accelerator-solution/1",
 }
 """Per kind of count name and version of the document."""
 PARTS: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {
     CostReport.kind: tile_parts,
     SpatialCost.kind: nest_parts,
     TreeCount.kind: tree_parts,
+    InTurnCount.kind: turn_parts,
 }
 """Per kind of count what is said beside what all documents say."""
-TIMES: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {SpatialCost.kind: nest_times}
+TIMES: dict[str, Callable[[Answer[Any, Any]], dict[str, object]]] = {
+    SpatialCost.kind: nest_times,
+    InTurnCount.kind: nest_times,
+}
 """Per kind of count what is other the next time, beside the seconds of the answer."""
 REQUIRED = ("schema", "workload", "machine", "mapping")
 SAID = (
@@ -185,13 +194,13 @@ def solution_from(fields: Fields) -> SavedSolution:
     Raises:
         InputError: naming file and field of the first thing that is wrong.
     """
-    if fields.get("schema") == SCHEMAS[SpatialCost.kind]:
-        return _nest_from(fields)
     if "tree" in fields.fields("mapping").values:
         raise InputError(
             f"{fields.at('mapping')} is a mapping tree; evaluate, check, show and emit take it, this needs tiles per "
             "level"
         )
+    if fields.get("schema") == SCHEMAS[SpatialCost.kind]:
+        return _nest_from(fields)
     fields.allow(*REQUIRED, *SAID, *OF_TILES)
     _check_schema(fields)
     workload, machine = _problem(fields)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.answers.proofs.time_floor import TimeFloor, time_certificate
 from optmap.base.errors import InputError
 from optmap.base.shown import Concise, Shown
@@ -61,6 +62,8 @@ class BoundReport(Shown):
     """How the strongest bound of the outermost boundary comes about, if asked for."""
     time: TimeFloor | None = None
     """The bound in time that follows, if asked for."""
+    merit: MeshBound | None = None
+    """What no mapping costs less than on a machine with meshes and prices, if asked for."""
     alone: dict[str, int] | None = None
     """Of a chain, words that each statement by itself moves at least at the outermost boundary."""
 
@@ -71,7 +74,9 @@ class BoundReport(Shown):
 
     @property
     def certificate(self) -> Document | None:
-        """The document of the best certified bound at the outermost boundary; of the bound in time if there is one."""
+        """The document of the best certified bound at the outermost boundary, or of the objective asked for."""
+        if self.merit is not None:
+            return self.merit.certificate
         if self.time is not None:
             return time_certificate(self.time)
         certified = [bound for bound in self.outermost.bounds if bound.certificate is not None]

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from optmap.answers.proofs.beside import with_bound
+from optmap.answers.proofs.chain_meshes import with_turn_floor
 from optmap.answers.proofs.chains import with_chain_floor
 from optmap.answers.proofs.floor import with_floor
 from optmap.base.clock import Clock
+from optmap.count.meshes.in_turn import InTurnCount
 from optmap.count.meshes.results import SpatialCost
 from optmap.count.results import CostReport
 from optmap.count.trees import TreeCount
@@ -18,6 +20,7 @@ FLOORS: dict[str, Callable[[Answer[Any, Any], Clock], Answer[Any, Any]]] = {
     CostReport.kind: with_bound,
     SpatialCost.kind: with_floor,
     TreeCount.kind: with_chain_floor,
+    InTurnCount.kind: with_turn_floor,
 }
 """Per kind of count what puts the floor beside an answer."""
 

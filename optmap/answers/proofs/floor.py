@@ -100,6 +100,33 @@ def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[MeshFloor, tuple[
         fabric: workload (its outputs start empty) and machine.
         clock: when boundaries further in get compulsory traffic alone, with a note.
     """
+    crossings, notes = crossings_of(fabric, clock)
+    least = least_of(fabric, {number: crossing.words for number, crossing in crossings.items()})
+    floor = MeshFloor(
+        energy_pj=least.energy_pj,
+        cycles=least.cycles,
+        port_cycles=least.port_cycles,
+        certificates=tuple(crossings[number] for number in sorted(crossings)),
+    )
+    return floor, notes
+
+
+@dataclass(frozen=True, slots=True)
+class LeastMerits:
+    """What no schedule of a statement goes below."""
+
+    energy_pj: Fraction
+    cycles: int
+    port_cycles: int
+
+
+def crossings_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[dict[int, BoundaryCertificate], tuple[str, ...]]:
+    """Proved bounds on the words that cross, by number of the memory inside, and notes about boundaries without one.
+
+    Args:
+        fabric: workload and machine.
+        clock: when boundaries further in get compulsory traffic alone, with a note.
+    """
     crossings: dict[int, BoundaryCertificate] = {}
     notes: list[str] = []
     for number in reversed(range(len(fabric.memories) - 1)):
@@ -109,15 +136,23 @@ def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[MeshFloor, tuple[
             raise
         except OptmapError as error:
             notes.append(f"no floor inside {fabric.memories[number + 1].name}: {error}")
-    words = {number: crossing.words for number, crossing in crossings.items()}
+    return crossings, tuple(notes)
+
+
+def least_of(fabric: Fabric, words: dict[int, int]) -> LeastMerits:
+    """Energy and cycles, at least.
+
+    Args:
+        fabric: workload and machine.
+        words: that cross each boundary together, at least, by number of the memory inside; for machines that differ in
+            who keeps what outside a level they are the same, as long as no tensor begins or ends inside the boundary.
+    """
     port_cycles = max(_port_cycles(fabric, number, words) for number in range(len(fabric.memories)))
-    floor = MeshFloor(
+    return LeastMerits(
         energy_pj=fabric.operations * fabric.arithmetic_pj + _movement(fabric, words),
         cycles=max(-(-fabric.operations // fabric.units), port_cycles),
         port_cycles=port_cycles,
-        certificates=tuple(crossings[number] for number in sorted(crossings)),
     )
-    return floor, tuple(notes)
 
 
 def even(workload: Workload) -> Workload:

@@ -19,7 +19,6 @@ from itertools import combinations, permutations
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
 from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.places import ProductPlaces, join_places
@@ -150,18 +149,20 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], places: ProductPl
 
 def _lengths(done: int, sides: Sides, g: Fraction, room: int) -> Floats:
     """W with which whole numbers of segments leave a last one of few operations; and the least and the largest W."""
-    a, b = sides
     numbers = _numbers(max(1, done // (room - 1)))
-    bend = min(a * a / float(g), float(g) * b * b, done)
+    a, b, every = float(sides[0]), float(sides[1]), float(done)
+    bend = min(a * a / float(g), float(g) * b * b, every)
     rests = bend * np.arange(SHARES + 1) / SHARES
-    most = np.floor((done - rests[:, None]) / numbers[None, :]).ravel() + 1
-    return np.unique(np.concatenate([most[most >= room], [room, room + 1, max(room, done + 1)]]))
+    most = np.floor((every - rests[:, None]) / numbers[None, :]).ravel() + 1
+    return np.unique(np.concatenate([most[most >= room], [float(room), float(room + 1), max(float(room), every + 1)]]))
 
 
 @lru_cache(maxsize=8)
-def _numbers(top: int) -> npt.NDArray[np.int64]:
+def _numbers(top: int) -> Floats:
     """Numbers of full segments that are tried, up to the largest one."""
-    found = np.unique([*range(1, min(FEW, top) + 1), *np.geomspace(1, top, MANY).astype(int), top])
+    found = np.unique(
+        [*map(float, range(1, min(FEW, top) + 1)), *np.floor(np.geomspace(1, float(top), MANY)), float(top)]
+    )
     found.setflags(write=False)
     return found
 
@@ -172,7 +173,10 @@ def _around(line: Line, done: int, room: int) -> Floats:
     ends = [done // n + 1 for n in (full - 1, full, full + 1, full + 2) if n]
     low, high = max(room, min(ends)), max(room, *ends)
     return np.unique(
-        np.array([room, line.most, *np.floor(np.linspace(low, high, NEAR)), *(max(room, n) for n in ends)], float)
+        np.array(
+            [room, line.most, *np.floor(np.linspace(float(low), float(high), NEAR)), *(max(room, n) for n in ends)],
+            float,
+        )
     )
 
 

@@ -23,6 +23,8 @@ from optmap.workloads.workload import Workload
 
 BINS = 24
 """Kinds of rows and of columns that are left where places are looked at in floats."""
+MOST_VALUES = 2**18
+"""Rows and columns that are gone through."""
 Met = tuple[tuple[int, int], ...]
 """How many of the others a row, or a column, meets, and how many rows or columns do so."""
 Place = tuple[int, int, Sides]
@@ -93,7 +95,7 @@ def join_places(workload: Workload, first: Statement, second: Statement) -> tupl
     if not (first.domain or second.domain):
         found = join(workload, first, second)
         return None if found is None else (found, ProductPlaces.whole(found.product.extents))
-    plain = replace(workload, statements=tuple(replace(each, domain=()) for each in workload.statements))
+    plain = workload.without_conditions
     pair = join(plain, plain.statement(first.name), plain.statement(second.name))
     if pair is None:
         return None
@@ -121,9 +123,12 @@ def _met(workload: Workload, first: Statement, second: Statement) -> tuple[Met, 
         return None
     made, at = live[first.output], [live[access] for access in first.inputs]
     sides = [made & at[0] - at[1], made & at[1] - at[0]]
+    extents = workload.extents
+    if max(extents[d] for d in made) > MOST_VALUES:
+        return None
     if {len(side) for side in sides} != {1} or sides[0] | sides[1] != {band.first, band.second}:
         return None
-    found = []
+    band, found = band.within(workload.extents), []
     for (own,), (other,) in (sides, sides[::-1]):
         index = np.arange(workload.extents[own], dtype=np.int64)
         mine = index, index + 1

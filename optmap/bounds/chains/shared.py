@@ -78,16 +78,15 @@ class Sharing:
             room: elements that fit.
         """
         top = max(room, *(each.operations + 1 for each in self.meetings))
-        numbers = np.arange(1, FEW + 1)
-        ends = [float(each.operations // n + 1) for each in self.meetings for n in numbers]
-        tried = self._best(room, np.array([*ends, *np.geomspace(room, top, MANY), float(top)]))
+        ends = [float(each.operations // n + 1) for each in self.meetings for n in range(1, FEW + 1)]
+        tried = self._best(room, np.array([*ends, *np.geomspace(float(room), float(top), MANY), float(top)]))
         chosen = int(self._best(room, np.linspace(0.9 * tried, 1.1 * tried, NEAR), tried))
         proved = sum((each.least(chosen - 1) for each in self.meetings), Fraction())
         return chosen, proved + (1 - Fraction(room, chosen)) * self.elements
 
     def _best(self, room: int, most: Floats, *known: float) -> float:
-        every = np.unique(np.maximum(np.floor([*most, *known]), room))
-        worth = sum(each.about(every - 1) for each in self.meetings) + (1 - room / every) * self.elements
+        every = np.unique(np.maximum(np.floor([*most, *known]), float(room)))
+        worth = sum(each.about(every - 1) for each in self.meetings) + (1 - room / every) * float(self.elements)
         return float(every[int(np.argmax(worth))])
 
 

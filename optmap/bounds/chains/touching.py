@@ -30,10 +30,11 @@ def least_touched(places: int, operations: int, most: int, sides: Sides, g: Frac
 
 def about_touched(places: int, operations: int, most: Floats, sides: Sides, g: float) -> Floats:
     """The same in floats, for many numbers of operations of a segment."""
-    e = np.minimum(most, operations)
-    segments = np.floor(operations / e)
-    parts = segments * _about_phi(e, sides, g) + _about_phi(operations - segments * e, sides, g)
-    return np.asarray(places * parts)
+    every, ends = float(operations), (float(sides[0]), float(sides[1]))
+    e = np.minimum(most, every)
+    segments = np.floor(every / e)
+    parts = segments * _about_phi(e, ends, g) + _about_phi(np.maximum(every - segments * e, 0), ends, g)
+    return np.asarray(float(places) * parts)
 
 
 def _phi(times: int, operations: int, sides: Sides, g: Fraction) -> Fraction:
@@ -46,7 +47,7 @@ def _phi(times: int, operations: int, sides: Sides, g: Fraction) -> Fraction:
     return Fraction(isqrt(4 * times * times * operations * g.numerator // g.denominator))
 
 
-def _about_phi(o: Floats, sides: Sides, g: float) -> Floats:
+def _about_phi(o: Floats, sides: tuple[float, float], g: float) -> Floats:
     a, b = sides
     bent = np.where(o > g * b * b, o / b + g * b, 2 * np.sqrt(g * o))
     return np.asarray(np.where(g * o > a * a, a + g * o / a, bent))

@@ -96,10 +96,11 @@ class Counts:
     Args:
         loops: the mapping.
         timeloop: whether to count as Timeloop does.
+        going_on: whether results go on with sums that are there: then no read and no fill is left out.
     """
 
-    def __init__(self, loops: Loops, *, timeloop: bool) -> None:
-        self.loops, self.fabric, self.timeloop = loops, loops.fabric, timeloop
+    def __init__(self, loops: Loops, *, timeloop: bool, going_on: bool = False) -> None:
+        self.loops, self.fabric, self.timeloop, self.going_on = loops, loops.fabric, timeloop, going_on
         self.operations = prod(loops.tiles[-1].values())
         self.size = hull if timeloop else words
         self.rows: list[Row] = [{} for _ in self.fabric.memories]
@@ -154,7 +155,7 @@ class Counts:
             share = self.share(i, inside, keeper)
             asked = floor(self.entering(i, inside) * share)
             taken = 0 if keeper == keepers[-1] else self.entering(i, keeper)
-            first = self.touched(i, keeper) if i == 0 else 0
+            first = self.touched(i, keeper) if i == 0 and not self.going_on else 0
             tile = self.size(self.fabric.operands[i][1], self.loops.tiles[keeper])
             fills = 0 if keeper == keepers[-1] else max(0, taken - first)
             self.rows[keeper][i] = max(0, asked - first), fills, asked if i == 0 else 0, tile, 1 / share

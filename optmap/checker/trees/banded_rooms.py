@@ -14,8 +14,8 @@ from math import prod
 from ..core.tools import need
 from .bands import Places, StatedBand
 
-MOST = 2**18
-"""Trips that are gone down."""
+MOST = 2**20
+"""Trips that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class BandedRooms:
         if level == len(self.steps):
             self.most = max(self.most, words)
             return self.most
-        self.gone += 1
-        need(self.gone < MOST, f"not counted: more than {MOST} iterations under conditions")
         dim, tile = self.steps[level]
         low, high = places[dim]
         first, beyond = self.band.left(places, dim)
+        self.gone += max(0, (min(high, beyond) - first) // tile + 1)
+        need(self.gone < MOST, f"not counted: too many iterations under conditions, more than {MOST:,}")
         trips = []
         for start in range(low + (first - low) // tile * tile, min(high, beyond), tile):
             inside = {**places, dim: (start, min(start + tile, high))}

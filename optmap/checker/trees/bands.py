@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from ..chains.chain import StatedChain
@@ -24,7 +23,7 @@ from .stated_tree import StatedKeep
 
 MOST = 2**20
 """Iterations that are gone over."""
-FAR = 2**40
+FAR = 2**64
 """A difference that there is not."""
 Span = tuple[int, int]
 """First and beyond."""
@@ -42,7 +41,7 @@ class StatedBand:
 
     def pairs(self, one: Span, other: Span) -> int:
         """How many there are in a box."""
-        return _pairs(self, one, other)
+        return _pairs_up_to(self.most, one, other) - _pairs_up_to(self.least - 1, one, other)
 
     def left(self, places: Places, dim: str) -> Span:
         """Values of a dim for which a pair is left, if there is one."""
@@ -113,7 +112,7 @@ class StatedBand:
             outer -= 1
         found, before, last = 0, None, None
         for gone, (place, now) in enumerate(self._iterations(steps[:outer], places)):
-            need(gone < MOST, f"not counted: more than {MOST} iterations under conditions")
+            need(gone < MOST, f"not counted: too many iterations under conditions, more than {MOST:,}")
             found += self.size(dims, _meet(self.touched(dims, now), box))
             begun = place[: max(0, ended)]
             if before is not None and begun == last and not fresh and ended <= outer:
@@ -147,14 +146,13 @@ class StatedBand:
             yield from self._iterations(loops, {**places, dim: (start, min(start + tile, high))}, (*at, start))
 
 
-@lru_cache(maxsize=2**16)
-def _pairs(band: StatedBand, one: Span, other: Span) -> int:
-    if one[1] - one[0] > other[1] - other[0]:
-        turned = StatedBand(band.dims, -band.most, -band.least)
-        return _pairs(turned, other, one)
-    return sum(
-        max(0, min(other[1], value - band.least + 1) - max(other[0], value - band.most)) for value in range(*one)
-    )
+def _pairs_up_to(most: int, one: Span, other: Span) -> int:
+    """Pairs of values of which the first less the second is so much at most."""
+    (low, high), (first, beyond) = one, other
+    whole = max(0, min(high, first + most + 1) - low)  # values that go with all others
+    begin, end = max(low, first + most + 1), min(high, beyond + most)  # those that go with the last ones
+    number = max(0, end - begin)
+    return whole * max(0, beyond - first) + number * (2 * (beyond + most) - begin - end + 1) // 2
 
 
 def _meet(one: Box, other: Box) -> Box:
@@ -186,5 +184,5 @@ def stated_band(chain: StatedChain) -> StatedBand | None:
         need(bool(fine), f"not counted: {said.name} has a dim of the conditions, and not these")
     band = StatedBand((dims[0], dims[1]), least, most)
     places: Any = {d: (0, chain.extents[d]) for d in dims}
-    need(band.runs(places), "not counted: conditions that nothing meets")
+    need(least <= most and band.runs(places), "not counted: conditions that nothing meets")
     return band

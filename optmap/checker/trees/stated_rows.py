@@ -6,7 +6,7 @@ of, `l` left out. All points of the statement update it, and whoever reads the r
 
 A reader may come before a row is complete if what it has added up can be multiplied by a factor later: softmax and
 rmsnorm multiply a row by one factor at a time (layernorm also subtracts), it is a factor of the statement, and of what
-is done to its result in place; and the reader adds up products of it along the row. Else, or if the function is of
+is done to its result in place; and the reader adds up products of it along one row. Else, or if the function is of
 whole rows, a row has to be complete before. What is done in place is such a reader itself then, the last one.
 """
 
@@ -56,11 +56,12 @@ def _rows(chain: StatedChain, number: int) -> StatedRows:
     plain = all(len(axis["terms"]) == 1 for axis in output["axes"])
     need(plain and said.along in dims_of(output), f"not counted: the rows of {said.name} have no dims of their own")
     need(said.name not in chain.outputs, f"not counted: {said.name} is an output and made by a function of rows")
-    readers = _early(chain, number)
+    dims = [d for d in dims_of(output) if d in along]
+    readers = _early(chain, number, dims)
     return StatedRows(
         name=f"{said.name}.row",
         made=number,
-        dims=[d for d in dims_of(output) if d in along],
+        dims=dims,
         weight=KEPT[said.rows] * chain.weights[said.name],
         readers=frozenset(_reading(chain, said.name) if readers is None else readers),
         waits=readers is None,
@@ -72,12 +73,13 @@ def _reading(chain: StatedChain, tensor: str) -> list[int]:
     return [n for n, accesses in enumerate(chain.accesses) if tensor in [a["tensor"] for a in accesses[1:]]]
 
 
-def _early(chain: StatedChain, number: int) -> list[int] | None:
+def _early(chain: StatedChain, number: int, rows: list[str]) -> list[int] | None:
     """Numbers of the statements that read rows before they are complete; None if some cannot."""
     said = chain.said[number]
     if said.whole or said.rows not in FACTORS or not said.scales_rows:
         return None
-    place = dims_of(chain.accesses[number][0]).index(said.along)
+    subscripts = dims_of(chain.accesses[number][0])
+    place = subscripts.index(said.along)
     found, tensors = list[int](), [said.name]
     for tensor in tensors:
         if tensor in chain.outputs:
@@ -91,5 +93,7 @@ def _early(chain: StatedChain, number: int) -> list[int] | None:
                 continue
             along = [d for d, _ in mine[0]["axes"][place]["terms"]]
             if not chain.said[reader].multiplies or len(mine) > 1 or len(along) != 1 or along[0] in dims_of(output):
+                return None
+            if any({d for d, _ in mine[0]["axes"][subscripts.index(r)]["terms"]} - {*dims_of(output)} for r in rows):
                 return None
     return found

@@ -152,6 +152,4 @@ class SpatialCost(Concise):
         Raises:
             TypeError: for an objective of machines without meshes and prices.
         """
-        if objective.merit is None:
-            raise TypeError(f"objective {objective.name} is not of machines with meshes and prices")
-        return self.merit(objective.merit)
+        return self.merit(objective.mesh_merit)

@@ -60,12 +60,14 @@ class BandRooms:
         loop, band = self.loops[depth], self.band
         (low, high), sides = left[loop.dim], (left[band.first], left[band.second])
         first, beyond = band.left(loop.dim, *sides)
+        self.trips += max(0, (min(high, beyond) - first) // loop.tile + 1)
+        if self.trips > MOST_TRIPS:
+            return
         found = []
         for start in range(low + (first - low) // loop.tile * loop.tile, min(high, beyond), loop.tile):
             inside = {**left, loop.dim: (start, min(start + loop.tile, high))}
             held = words + self._at(depth + 1, inside)
             found.append((held + self._inside(depth + 1, inside), held, start, inside))
-        self.trips += len(found)
         found.sort(key=lambda each: (-each[0], each[2]))
         for bound, held, _, inside in found:
             if bound <= self.most or self.trips > MOST_TRIPS:

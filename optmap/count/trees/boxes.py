@@ -40,7 +40,7 @@ from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.runs import BoxRuns, Interval, size
-from optmap.count.trees.steps import Place, common, starts
+from optmap.count.trees.steps import Place, common, place_count, starts
 from optmap.count.trees.views import TensorView, UnboxedError, views_of
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
@@ -48,6 +48,8 @@ from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 
+MOST_PLACES = 2**22
+"""Of the two dims of a band, in which a leaf may be visited."""
 Cell = dict[str, Interval]
 """A box of a tensor, by dim."""
 
@@ -144,6 +146,9 @@ class _Boxes:
             views = [path.views[tensor] for tensor in keep.tensors if tensor in path.views]
             if any(not wanted <= set(view.dims) or (wanted and view.window) for view in views):
                 raise UnboxedError(f"{keep.level} keeps a part of {', '.join(keep.tensors)} that is no box")
+        of = {} if self.band is None else {d: self.extents[d] for d in (self.band.first, self.band.second)}
+        if place_count(path.loops(path.leaf.address), of) > MOST_PLACES:
+            raise UnboxedError(f"{path.leaf.statement} is visited in more than {MOST_PLACES:,} places of its band")
 
     def _check_end(self, leaf: PathLeaf, keep: Placed) -> None:
         """Refuse a Keep that is not there for whole branches, one after the other, of a sequence right below it."""
@@ -286,12 +291,10 @@ class _Boxes:
         for keep in path.keeps:
             if tensor in keep.tensors and keep.level != source:
                 self._view_below(keep, tensor)
-                loops = path.loops(keep.address)
-                if windows.iterations(loops, self.extents) > windows.MOST:
-                    raise UnboxedError(f"{tensor} is held in more than {windows.MOST:,} iterations")
-                words = windows.entered(access, loops, path.outside(keep), self.extents)
+                words = windows.entered(access, path.loops(keep.address), path.outside(keep), self.extents)
                 if words is None:
-                    raise UnboxedError(f"{access}: what {keep.level} keeps of it has gaps")
+                    often = f"changes in more than {windows.MOST:,} iterations"
+                    raise UnboxedError(f"{access}: what {keep.level} keeps of it has gaps, or {often}")
                 pair = (keep.level, source, tensor)
                 loads[pair] += words
                 stores[pair] += 0

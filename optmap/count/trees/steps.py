@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 from optmap.count.trees.runs import Interval
+from optmap.mappings.nodes import Loop
 
 Place = tuple[Interval, ...]
 """What is left of a dim outside its loops and inside each of them."""
+
+
+def place_count(loops: Sequence[Loop], extents: Mapping[str, int]) -> int:
+    """How many places the loops over some dims have, with their extents, multiplied."""
+    total = 1
+    for dim, extent in extents.items():
+        sizes = {extent: 1}
+        for loop in (each for each in loops if each.dim == dim):
+            inside = Counter[int]()
+            for size, times in sizes.items():
+                inside[loop.tile] += size // loop.tile * times
+                inside[size % loop.tile] += times * (size % loop.tile > 0)
+            sizes = +inside
+        total *= sum(sizes.values())
+    return total
 
 
 def starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:

@@ -184,6 +184,8 @@ class Bench(Shown):
     seed: int
     surroundings: Surroundings
     layers: tuple[LayerBench, ...]
+    given: tuple[str, ...] = ()
+    """Titles of the workloads whose candidates are solutions that were given."""
 
     @cached_property
     def groups(self) -> dict[tuple[int, Caches], list[LayerBench]]:

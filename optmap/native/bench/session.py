@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 
-from optmap.base.errors import CheckError, InfeasibleError, SolverUnavailableError
-from optmap.count.timing.floor import core_of
+from optmap.base.errors import CheckError, InfeasibleError, InputError, SolverUnavailableError
+from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import roles_of
-from optmap.count.timing.predict import predict
+from optmap.count.timing.predict import TimeModel, predict
 from optmap.count.timing.results import Caches
 from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind
 from optmap.machines.machine import Machine
+from optmap.mappings.levels import Mapping
 from optmap.native.bench.contender import Baseline, Contender
 from optmap.native.bench.libraries import baselines
 from optmap.native.bench.ours import OURS, own_way
@@ -36,6 +39,7 @@ from optmap.native.run.verdict import Trial, judge, trials_of
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.search.timed.candidate import TimedCandidate
 from optmap.search.timed.ranking import order_of, ranked
+from optmap.search.timed.registers import with_registers
 from optmap.solvers.native_output import off_stdout
 from optmap.workloads.workload import Workload
 
@@ -60,6 +64,8 @@ class BenchPlan:
     trials: int
     """Of libraries that are tuned."""
     seed: int = 0
+    mappings: MappingABC[str, tuple[Mapping, ...]] = field(default_factory=dict)
+    """By title of a workload those that are its candidates, in this order; of others they are searched."""
 
 
 def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = lambda text, share: None) -> Bench:
@@ -109,6 +115,7 @@ def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = la
         seed=plan.seed,
         surroundings=surroundings,
         layers=tuple(layers),
+        given=tuple(plan.mappings),
     )
 
 
@@ -156,23 +163,57 @@ def _bench_layer(workload: Workload, threads: int, plan: BenchPlan, found: Seque
 
 
 def _proposed(workload: Workload, threads: int, plan: BenchPlan) -> list[tuple[TimedCandidate, Code]]:
-    """The model's first mappings in every layout, the fastest as predicted first; the same code is there once."""
+    """Candidates with their code, the first one first; the same code is there once.
+
+    They are the model's first mappings in every layout, the fastest as predicted first; or those that were given, in
+    their order.
+    """
     layouts = plan.layouts if roles_of(workload) else plan.layouts[:1]  # without channels there is but one
-    found = [
-        candidate
-        for layout in layouts
-        for candidate in ranked(
-            workload, plan.machine, CodeOptions(layout=layout), threads=threads, count=plan.candidates
-        )
-    ]
+    if workload.title in plan.mappings:
+        found = _given(workload, threads, plan, layouts)
+    else:
+        found = [
+            candidate
+            for layout in layouts
+            for candidate in ranked(
+                workload, plan.machine, CodeOptions(layout=layout), threads=threads, count=plan.candidates
+            )
+        ]
+        found.sort(key=lambda each: order_of(each.prediction))
     if not found:
         raise InfeasibleError(f"{workload.title}: no mapping was found on {plan.machine.name}")
-    found.sort(key=lambda each: order_of(each.prediction))
     different: dict[str, tuple[TimedCandidate, Code]] = {}
     for each in found:
         code = emit_code(workload, each.mapping, plan.machine, each.options)
         different.setdefault(code.source, (each, code))
     return list(different.values())
+
+
+def _given(
+    workload: Workload, threads: int, plan: BenchPlan, layouts: Sequence[ActivationLayout]
+) -> list[TimedCandidate]:
+    """The mappings that a workload came with, each in the layout in which it is predicted to be fastest.
+
+    Raises:
+        InputError: for one that is of another machine, or splits its loops among another number of threads.
+    """
+    found = []
+    for mapping in plan.mappings[workload.title]:
+        ways = prod(own for level in mapping.levels for own in level.spatial.values())
+        if ways not in (1, threads):
+            raise InputError(f"the solution of {workload.title} is of {ways} cores; bench it with --threads {ways}")
+        tried = [with_registers(_model(workload, threads, plan, layout), mapping) for layout in layouts]
+        found.append(min(tried, key=lambda each: order_of(each.prediction)))
+    return found
+
+
+def _model(workload: Workload, threads: int, plan: BenchPlan, layout: ActivationLayout) -> TimeModel:
+    return TimeModel(
+        workload=workload,
+        machine=plan.machine,
+        options=CodeOptions(layout=layout),
+        running=Running(threads=threads),
+    )
 
 
 def _field(task: _Task, found: Sequence[Baseline]) -> _Contestants:

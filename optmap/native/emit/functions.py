@@ -33,20 +33,33 @@ class FunctionTexts:
     def __init__(self, entry: str) -> None:
         self._entry = entry
         self._used: dict[str, str] = {}
+        self.calls_math = False
+        """Whether code that is written elsewhere calls functions of `math.h`."""
 
     @property
     def text(self) -> str:
         """C of all functions so far."""
-        lines = ["#include <math.h>", "", *self._used.values(), ""]
-        return "\n".join(lines) + "\n" if self._used else ""
+        lines = ["#include <math.h>", ""] if self._used or self.calls_math else []
+        lines += [*self._used.values(), ""] if self._used else []
+        return "".join(f"{line}\n" for line in lines)
 
-    def value(self, statement: Statement, elements: Sequence[str], kind: str) -> str:
+    def value(
+        self,
+        statement: Statement,
+        elements: Sequence[str],
+        kind: str,
+        *,
+        row: str = "",
+        right: Expression | None = None,
+    ) -> str:
         """The right side of a statement.
 
         Args:
             statement: whose.
             elements: C expression per input.
             kind: C type that functions work on.
+            row: C expression of its function of rows.
+            right: a part of it that is written instead.
 
         Raises:
             InputError: for a scale that does not say by how much.
@@ -57,11 +70,13 @@ class FunctionTexts:
                 case Read(number=number):
                     return elements[number]
                 case Constant(text=digits):
-                    return f"{digits}{'' if '.' in digits else '.'}{_end(kind)}"
+                    return f"{digits}{'' if '.' in digits else '.'}{end_of(kind)}"
                 case OperandSeries(first=start, rest=rest):
                     return " ".join((operand(start), *(f"{sign} {operand(each)}" for sign, each in rest)))
                 case Apply(function="scale", arguments=(_,)):
                     raise InputError(f"{statement}: scale does not say by how much; write it, as in scale(S[m,l], 0.5)")
+                case Apply(dim=dim) if dim:
+                    return row
                 case Apply(function=function, arguments=arguments):
                     name = self._function(function, len(arguments), kind)
                     first, *others = map(text, arguments)
@@ -70,16 +85,17 @@ class FunctionTexts:
         def operand(part: Expression) -> str:
             return f"({text(part)})" if isinstance(part, OperandSeries) else text(part)
 
-        return text(statement.right)
+        return text(statement.right if right is None else right)
 
     def _function(self, function: str, arguments: int, kind: str) -> str:
         """The name of a function in C."""
         name = f"{self._entry}_{function}_{kind}"
         taken = ", ".join(f"{kind} {each}" for each in ("x", "y")[:arguments])
-        body = BODIES[function].format(f=_end(kind))
+        body = BODIES[function].format(f=end_of(kind))
         self._used[name] = f"static inline {kind} {name}({taken}) {{ return {body}; }}"
         return name
 
 
-def _end(kind: str) -> str:
+def end_of(kind: str) -> str:
+    """What names and numbers of a type end with."""
     return "f" if kind == "float" else ""

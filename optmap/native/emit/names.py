@@ -9,7 +9,8 @@ from optmap.workloads.workload import Workload, access_names
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _OURS = re.compile(
-    r"(.*_\d+(_part)?(_end)?|[dn]_.*|part(_.*)?|workspace|smaller|larger|.*_packed|plain|packed|i\d+|stderr|stdout|NULL|EOF|NAN|INFINITY)"
+    r"(.*_\d+(_part)?(_end)?|[dn]_.*|part(_.*)?|row|workspace|smaller|larger|.*_packed|plain|packed|i\d+"
+    r"|expf?|sqrtf?|M_.*|stderr|stdout|NULL|EOF|NAN|INFINITY)"
 )
 """Names that the generator makes itself or that headers define."""
 _KEYWORDS = frozenset(

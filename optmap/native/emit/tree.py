@@ -9,10 +9,12 @@ of some tensor. In a leaf the dim along which most tensors are contiguous is inn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
+from math import prod
 
 from optmap.base.errors import InputError
 from optmap.count.trees import check_boxes
@@ -24,21 +26,22 @@ from optmap.mappings.tree import MappingTree
 from optmap.native.code import ALIGNMENT, Code
 from optmap.native.emit.entry import write_head
 from optmap.native.emit.functions import FunctionTexts
-from optmap.native.emit.indices import element_text
+from optmap.native.emit.indices import element_text, index_text, sum_text
 from optmap.native.emit.leaf import C_TYPES
 from optmap.native.emit.names import c_names, dim_names, entry_name
 from optmap.native.emit.nest import DimRegion, tile_loop
+from optmap.native.emit.row_functions import RowBlock, row_blocks
+from optmap.native.emit.tree_lines import in_lines
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.workloads.access import TensorAccess
 from optmap.workloads.chain import TensorRole
+from optmap.workloads.domain import Condition
 from optmap.workloads.statement import Statement, Update
 from optmap.workloads.workload import Semantics, Workload
 
 Regions = Mapping[str, DimRegion]
 """What is left of every dim."""
-LINE_BITS = 8 * ALIGNMENT
-"""Of a line of a cache."""
 
 
 def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: CodeOptions) -> Code:
@@ -51,8 +54,8 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
         options: all defaults: layouts, packing and stores are of code for one statement.
 
     Raises:
-        InputError: for other options, more than one output, a function of rows, a maximum or minimum over a dim,
-            elements that are no float or double, or a buffer that cannot be addressed.
+        InputError: for other options, more than one output, a maximum or minimum over a dim, elements that are no
+            float or double, a buffer that cannot be addressed, or a function of rows that `row_blocks` refuses.
         UnboxedError: for a tree some of whose contents are no boxes.
         TreeError: for a tree that does not belong to workload and machine.
     """
@@ -62,35 +65,20 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
             "them out for a mapping tree"
         )
     given = MappingTree(workload=workload, machine=machine, nodes=tree.nodes)
-    for each in given.kept.statistics:
-        raise InputError(f"{each.made_by} is made by a function of rows; such statements are not written as C")
-    check_boxes(given)
-    lined = _in_lines(given)
+    check_boxes(replace(given, workload=workload.without_conditions))  # blocks are as if all points were done
+    lined = in_lines(given)
     notes = () if lined == given else (f"steps of 1 along lines of tensors are steps of a line, {ALIGNMENT} bytes",)
     return _TreeFunction(lined).code(notes)
 
 
-def _in_lines(tree: MappingTree) -> MappingTree:
-    """The tree with steps of a line where it has steps of 1 over a dim that is the last subscript of some tensor."""
-    workload, accesses = tree.workload, tree.workload.accesses
-    line = LINE_BITS // max(access.bits for access in accesses)
-    tiles = {
-        dim: min(line, workload.extents[dim]) for access in accesses for axis in access.axes[-1:] for dim in axis.dims
-    }
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """The block of rows while code is inside the loops around it."""
 
-    def widened(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(map(wide, nodes))
-
-    def wide(node: Node) -> Node:
-        match node:
-            case Loop(dim=dim, tile=1):
-                return Loop(dim=dim, tile=tiles.get(dim, 1))
-            case Sequence(branches=branches):
-                return Sequence(branches=tuple(map(widened, branches)))
-            case _:
-                return node
-
-    return replace(tree, nodes=widened(tree.nodes))
+    shape: tuple[int, ...]
+    """Rows along each subscript."""
+    first: Mapping[str, str]
+    """C expression of the first iteration per dim."""
 
 
 class _TreeFunction:
@@ -103,12 +91,18 @@ class _TreeFunction:
         self.names = c_names(self.workload.roles, "tensor", self.dims.values())
         self.functions = FunctionTexts(self.entry)
         self.out = Writer()
+        self.row_places: dict[str, RowPlace] = {}
+        """Per statement with a function of rows where these are, once the loops around them are written."""
+        self.inside: dict[Address, Regions] = {}
+        """What the loops around every sequence leave."""
         self.first: dict[str, dict[str, str]] = {}
         """Of an intermediate whose block the loops so far are around: C expression of the first iteration per dim."""
         accesses = self.workload.accesses
         buffers = buffers_of(self.workload, plain_layouts(self.workload))
         self.buffers = {access.name: buffer for access, buffer in zip(accesses, buffers, strict=True)}
         """Per tensor; of an intermediate its block, once the loops around it are written."""
+        self.rows = row_blocks(tree, (*self.dims.values(), *self.names.values()))
+        self.functions.calls_math = bool(self.rows)
 
     @cached_property
     def outside(self) -> tuple[str, ...]:
@@ -143,10 +137,13 @@ class _TreeFunction:
         outside = self.outside
         whole = {d: DimRegion(start="0", end=str(n), size=n, whole=True) for d, n in self.workload.sizes}
         self._nodes(self.tree.nodes, (), whole, 0)
-        places, workspace = {}, 0
+        places, row_starts, workspace = {}, dict[str, int](), 0
         for tensor in sorted(self.homes):
             buffer, places[tensor] = self.buffers[tensor], workspace
-            workspace += -(-buffer.layout.size(buffer.shape) * buffer.bits // 8 // ALIGNMENT) * ALIGNMENT
+            workspace += _aligned(buffer.layout.size(buffer.shape) * buffer.bits // 8)
+        for name, rows in sorted(self.rows.items()):
+            words = len(rows.first) * prod(self.row_places[name].shape)
+            row_starts[name], workspace = workspace, workspace + _aligned(words * rows.statement.output.bits // 8)
         buffers = tuple(self.buffers[name] for name in outside)
         names = tuple(self.names[name] for name in outside)
         blocks = {tensor: " x ".join(map(str, self.buffers[tensor].shape)) for tensor in places}
@@ -158,13 +155,16 @@ class _TreeFunction:
             f"{'const ' if number else ''}{C_TYPES[buffer.bits]} *restrict {name}"
             for number, (name, buffer) in enumerate(zip(names, buffers, strict=True))
         ]
-        head = f"void {self.entry}({', '.join([*arguments, *(['void *restrict workspace'] if places else [])])})"
+        head = f"void {self.entry}({', '.join([*arguments, *(['void *restrict workspace'] if workspace else [])])})"
         source.line(f"{head};")
         source.line()
         with source.block(head):
             for tensor, place in places.items():
                 kind = C_TYPES[self.buffers[tensor].bits]
                 source.line(f"{kind} *restrict {self.names[tensor]} = ({kind} *)((char *)workspace + {place});")
+            for statement, place in row_starts.items():
+                rows = self.rows[statement]
+                source.line(f"{rows.kind} *restrict {rows.name} = ({rows.kind} *)((char *)workspace + {place});")
             source.lines(self.out.text())
         return Code(
             workload=self.workload,
@@ -193,6 +193,9 @@ class _TreeFunction:
         """
         with ExitStack() as loops:
             for number, node in enumerate(nodes):
+                for rows in self.rows.values():
+                    if rows.home == (*base, number):
+                        self._begin(rows, regions)
                 match node:
                     case Keep():
                         self.out.comment(str(node))
@@ -202,8 +205,12 @@ class _TreeFunction:
                         regions, depth = {**regions, dim: inside}, depth + 1
                     case Sequence(branches=branches):
                         self._place((*base, number), regions)
+                        self.inside[*base, number] = regions
                         for branch, inner in enumerate(branches):
                             self._nodes(inner, (*base, number, branch), regions, depth)
+                            for rows in self.rows.values():
+                                if (rows.sequence, rows.branch) == ((*base, number), branch):
+                                    self._appraise(rows, regions)
                     case Compute(statement=name):
                         self._leaf(self.workload.statement(name), regions)
 
@@ -219,28 +226,144 @@ class _TreeFunction:
         """What the loops leave of a statement."""
         if statement.update is not Update.SUM:
             raise InputError(f"{statement}: code adds up, and is written for no {statement.update.value.rstrip('=')}")
-        at = {d: self.dims[d] if regions[d].size > 1 else regions[d].start for d in statement.dims}
-        heads = {
-            d: f"for (long {at[d]} = {regions[d].start}; {at[d]} < {regions[d].end}; {at[d]}++)"
-            for d in statement.dims
-            if regions[d].size > 1
-        }
+        self.out.comment(str(statement))
+        if statement.row is not None:
+            self._go_by(self.rows[statement.name], regions)
+            return
+        at, heads = self._points(statement, regions)
         inner = max(heads, key=lambda d: (self._contiguous(statement, d), d in statement.output.dims), default=None)
         order = sorted(heads, key=lambda d: d == inner)
         target = self._element(statement.output, at)
         role = self.workload.roles[statement.name]
         empty = role is TensorRole.INTERMEDIATE or self.workload.semantics is Semantics.ASSIGN
-        self.out.comment(str(statement))
+        outputs = [heads[d] for axis in statement.output.axes for d in axis.dims if d in heads]
         if empty and statement.reduction_dims:
-            first = [f"{regions[d].start} == 0" for d in statement.reduction_dims if regions[d].start != "0"]
-            rows = [heads[d] for axis in statement.output.axes for d in axis.dims if d in heads]
-            with self.out.blocks([*([f"if ({' && '.join(first)})"] if first else []), *rows]):
+            with self.out.blocks([*self._where(statement, regions, begins=None), *outputs]):
                 self.out.line(f"{target} = 0;")
+        read = [rows for rows in self.rows.values() if rows.part and statement.name in rows.statistic.reads]
+        incomplete = read if statement.reduction_dims else []
+        for rows in incomplete:
+            if rows.function.rescaled:
+                first = self._where(statement, regions, begins=self.inside[rows.sequence])
+                self._multiply(statement, rows, rows.function.rescaled, [*first, *outputs], at)
         sign = "=" if empty and not statement.reduction_dims else "+="
         kind = C_TYPES[statement.output.bits]
         value = self.functions.value(statement, [self._element(each, at) for each in statement.inputs], kind)
-        with self.out.blocks(heads[d] for d in order):
+        with self.out.blocks(self._guarded(statement, at, {d: heads[d] for d in order})):
             self.out.line(f"{target} {sign} {value};")
+        if sign == "=" and self._read_beyond(statement):
+            with self.out.blocks([*outputs, f"if (!({self._met(statement, at)}))"]):
+                self.out.line(f"{target} = 0;")
+        for rows in incomplete:
+            ends = {d: str(self.workload.extents[d]) for d in statement.reduction_dims}
+            last = _if(f"{regions[d].end} == {end}" for d, end in ends.items() if regions[d].end != end)
+            self._multiply(statement, rows, rows.function.ends, [*last, *outputs], at)
+
+    def _go_by(self, rows: RowBlock, regions: Regions) -> None:
+        """Elements of rows are written, and noted as they go by."""
+        statement, (at, _) = rows.statement, self._points(rows.statement, regions)
+        x, elements = self._element(statement.output, at), [self._element(each, at) for each in statement.inputs]
+        value = self.functions.value(statement, elements, rows.kind, right=rows.row.arguments[0])
+        self._rows(rows, regions, [], [[*([f"{x} = {value};"] if value != x else []), *rows.seen(x)]])
+
+    def _multiply(
+        self, statement: Statement, rows: RowBlock, factor: str, heads: list[str], at: Mapping[str, str]
+    ) -> None:
+        """What a statement added up of incomplete rows is multiplied by a factor of theirs."""
+        with self.out.blocks(heads or [""]):
+            self._to_row(rows, rows.statistic.reads[statement.name][0], at)
+            self.out.line(f"{self._element(statement.output, at)} *= {rows.text(factor)};")
+
+    def _points(self, statement: Statement, regions: Regions) -> tuple[dict[str, str], dict[str, str]]:
+        """Per dim of a statement where it is, and the loop over what is left of it, if that is several iterations."""
+        at = {d: self.dims[d] if regions[d].size > 1 else regions[d].start for d in statement.dims}
+        return at, {
+            d: f"for (long {at[d]} = {regions[d].start}; {at[d]} < {regions[d].end}; {at[d]}++)"
+            for d in statement.dims
+            if regions[d].size > 1
+        }
+
+    def _where(self, statement: Statement, regions: Regions, *, begins: Regions | None) -> list[str]:
+        """The condition that sums begin: at 0, or where what the loops of a sequence leave begins."""
+        starts = {d: "0" if begins is None else begins[d].start for d in statement.reduction_dims}
+        return _if(f"{regions[d].start} == {start}" for d, start in starts.items() if regions[d].start != start)
+
+    def _guarded(self, statement: Statement, at: Mapping[str, str], heads: Mapping[str, str]) -> list[str]:
+        """Loops, and the conditions of a statement as soon as their dims are known."""
+        found, known = list[str](), {*statement.dims} - {*heads}
+        left = list(statement.domain)
+        for dim in ("", *heads):
+            known.add(dim)
+            found += [heads[dim]] if dim else []
+            now = [each for each in left if each.dims <= known]
+            left = [each for each in left if each not in now]
+            found += _if(self._condition(each, at) for each in now)
+        return found
+
+    def _condition(self, condition: Condition, at: Mapping[str, str]) -> str:
+        left, right = index_text(condition.left, at), index_text(condition.right, at)
+        return f"{left} {condition.relation.value} {right}"
+
+    def _begin(self, rows: RowBlock, regions: Regions) -> None:
+        """The place of rows, and what is kept of them before their first element."""
+        axes = rows.statistic.access.axes
+        shape = tuple(axis.span({d: regions[d].size for d in axis.dims}) for axis in axes)
+        place = RowPlace(shape=shape, first={d: regions[d].start for axis in axes for d in axis.dims})
+        self.row_places[rows.statement.name] = place
+        self._rows(rows, regions, [f"row[{number}] = {value};" for number, value in enumerate(rows.first)], [])
+
+    def _appraise(self, rows: RowBlock, regions: Regions) -> None:
+        """Elements that went by become what they are worth."""
+        statement, function = rows.statement, rows.function
+        at, heads = self._points(statement, regions)
+        x = self._element(statement.output, at)
+        worth = self.functions.value(
+            statement, [self._element(each, at) for each in statement.inputs], rows.kind, row=rows.worth(x)
+        )
+        passes = [[rows.text(line, x)] for line in function.summed] + ([[f"{x} = {worth};"]] if worth != x else [])
+        before = [rows.text(line, x) for line in function.before]
+        if before or passes:
+            self.out.comment(f"what {statement.output} is worth by its row" + (" so far" if rows.part else ""))
+            self._rows(rows, regions, before, passes)
+        if self._read_beyond(statement):
+            with self.out.blocks([*heads.values(), f"if (!({self._met(statement, at)}))"]):
+                self.out.line(f"{x} = 0;")
+
+    def _read_beyond(self, statement: Statement) -> bool:
+        """Whether elements of a statement are read that its conditions leave out: they are 0."""
+        readers = [
+            each for each in self.workload.statements if statement.name in {access.name for access in each.inputs}
+        ]
+        return any(not {*statement.domain} <= {*each.domain} for each in readers)
+
+    def _met(self, statement: Statement, at: Mapping[str, str]) -> str:
+        """Whether a point meets all conditions of its statement, in C."""
+        return " && ".join(self._condition(each, at) for each in statement.domain)
+
+    def _rows(self, rows: RowBlock, regions: Regions, before: list[str], passes: list[list[str]]) -> None:
+        """Statements per row, and passes over its elements."""
+        statement = rows.statement
+        at, heads = self._points(statement, regions)
+        outer = {d: heads[d] for axis in rows.statistic.access.axes for d in axis.dims if d in heads}
+        inner = {d: heads[d] for d in sorted(heads.keys() - outer.keys(), key=lambda d: (d == rows.row.dim, d))}
+        with self.out.blocks(outer.values() or [""]):
+            if any("row[" in line for line in (*before, *chain.from_iterable(passes))):
+                self._to_row(rows, rows.statistic.access, at)
+            self.out.lines(*before)
+            for lines in passes:
+                with self.out.blocks(self._guarded(statement, at, inner)):
+                    self.out.lines(*lines)
+
+    def _to_row(self, rows: RowBlock, access: TensorAccess, at: Mapping[str, str]) -> None:
+        """The place of a row, from an access to it."""
+        place, terms, stride = self.row_places[rows.statement.name], list[tuple[str, int]](), len(rows.first)
+        for axis, size in reversed(list(zip(access.axes, place.shape, strict=True))):
+            (dim, _), *_ = axis.terms
+            start = place.first.get(dim, "0")
+            if at[dim] != start:
+                terms.append((at[dim] if start == "0" else f"({at[dim]} - {start})", stride))
+            stride *= size
+        self.out.line(f"{rows.kind} *const row = {rows.name} + {sum_text(reversed(terms))};")
 
     def _contiguous(self, statement: Statement, dim: str) -> int:
         """How many accesses stay where they are or go to the next element with the next iteration of a dim."""
@@ -261,3 +384,14 @@ class _TreeFunction:
             if at[dim] != start:
                 places[dim] = at[dim] if start == "0" else f"({at[dim]} - {start})"
         return f"{self.names[tensor]}[{element_text(access, self.buffers[tensor], places)}]"
+
+
+def _if(tests: Iterable[str]) -> list[str]:
+    """The head of what is done where all of some tests hold; none without tests."""
+    every = " && ".join(tests)
+    return [f"if ({every})"] if every else []
+
+
+def _aligned(size: int) -> int:
+    """Bytes that so many take with what is left of their last line."""
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -19,12 +19,17 @@ from optmap.native.code import Code
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.native.validate.caches import CacheTraffic, caches_of, simulate_caches
 from optmap.native.validate.measured import Told, build_samples, emit_samples, ready_samples, time_samples
+from optmap.native.validate.models import BOTTLENECK, TIME, BottleneckCost, bottleneck_cost, models_of
 from optmap.native.validate.ranks import TOPS, crossed_loss, kendall, polished, spearman, top_loss
 from optmap.native.validate.samples import sample_mappings
 from optmap.workloads.workload import Workload
 
 PREDICTED, MEASURED = "predicted time", "measured time"
 """What samples are ranked by, beside `predicted L1 - L2` and `simulated L1 - L2`: what crosses a boundary."""
+PREDICTIONS = {TIME: PREDICTED, BOTTLENECK: "predicted bottleneck"}
+"""What a model's predictions are called, in all."""
+AT_BOUNDARY = {TIME: "predicted", BOTTLENECK: "counted"}
+"""Likewise what it lets cross a boundary: `counted L1 - L2`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,8 @@ class ValidatedMapping:
     mapping: Mapping
     kernel: KernelKind
     prediction: Prediction
+    bottleneck: BottleneckCost | None = None
+    """None if MOpt's model was not asked for."""
     simulated: CacheTraffic | None = None
     """None if caches were not simulated."""
     seconds: float | None = None
@@ -102,6 +109,8 @@ class Validation(Shown):
     rounds: int
     """In which each was timed."""
     seed: int
+    models: tuple[str, ...] = (TIME,)
+    """That are held against measurements."""
 
     def medians(self, by: str, of: str) -> RankAgreement | None:
         """Medians over layers, of those where there is something to rank; None if there is none."""
@@ -132,11 +141,12 @@ def validate_layers(
     seed: int = 0,
     simulated: bool = True,
     rounds: int = 5,
+    models: tuple[str, ...] = (TIME,),
     options: CodeOptions | None = None,
     folder: Path | None = None,
     progress: Told = lambda text, done: None,
 ) -> Validation:
-    """Hold the predicted time against simulated caches and the clock; see `optmap.validate`.
+    """Hold models against simulated caches and the clock; see `optmap.validate`.
 
     Raises:
         InputError: for a machine without a core or without caches, or samples or rounds below one.
@@ -146,6 +156,7 @@ def validate_layers(
     """
     if rounds < 1:
         raise InputError(f"{rounds} rounds; at least one is needed")
+    models = models_of(models)
     find_compiler()  # or it would be missed only once tilings are drawn
     chosen = options or CodeOptions()
     layers = []
@@ -154,11 +165,11 @@ def validate_layers(
         def told(text: str, done: float, number: int = number, title: str = workload.title) -> None:
             progress(f"{title}: {text}", (number + done) / len(workloads))
 
-        drawn = draw_layer(workload, machine, count=samples, seed=seed, options=chosen)
+        drawn = draw_layer(workload, machine, count=samples, seed=seed, models=models, options=chosen)
         if simulated:
             drawn = simulate_layer(drawn, machine, progress=told)
         drawn = measure_layer(drawn, rounds=rounds, seed=seed, folder=folder, progress=told)
-        layers.append(rank_layer(workload, [sample for sample, _ in drawn], machine))
+        layers.append(rank_layer(workload, [sample for sample, _ in drawn], machine, models=models))
     return Validation(
         machine=machine,
         options=chosen,
@@ -166,6 +177,7 @@ def validate_layers(
         wanted=samples,
         rounds=rounds,
         seed=seed,
+        models=models,
     )
 
 
@@ -174,16 +186,29 @@ Drawn = Sequence[tuple[ValidatedMapping, Code]]
 
 
 def draw_layer(
-    workload: Workload, machine: Machine, *, count: int, seed: int = 0, options: CodeOptions | None = None
+    workload: Workload,
+    machine: Machine,
+    *,
+    count: int,
+    seed: int = 0,
+    models: tuple[str, ...] = (TIME,),
+    options: CodeOptions | None = None,
 ) -> list[tuple[ValidatedMapping, Code]]:
-    """Samples of a workload with their predicted time and their code; errors as for `validate_layers`."""
+    """Samples of a workload with what models predict and their code; errors as for `validate_layers`."""
     chosen = options or CodeOptions()
     mappings = sample_mappings(workload, machine, count, seed=seed)
     codes = emit_samples(workload, machine, mappings, chosen)
-    predictions = [predict(workload, machine, mapping, chosen) for mapping in mappings]
     return [
-        (ValidatedMapping(mapping=mapping, kernel=code.kernel, prediction=prediction), code)
-        for mapping, code, prediction in zip(mappings, codes, predictions, strict=True)
+        (
+            ValidatedMapping(
+                mapping=mapping,
+                kernel=code.kernel,
+                prediction=predict(workload, machine, mapping, chosen),
+                bottleneck=bottleneck_cost(workload, machine, mapping) if BOTTLENECK in models else None,
+            ),
+            code,
+        )
+        for mapping, code in zip(mappings, codes, strict=True)
     ]
 
 
@@ -218,37 +243,58 @@ def measure_layer(
     ]
 
 
-def rank_layer(workload: Workload, samples: Sequence[ValidatedMapping], machine: Machine) -> LayerValidation:
-    """Rank predicted against measured time, the predicted time and its parts against simulated traffic.
+def rank_layer(
+    workload: Workload, samples: Sequence[ValidatedMapping], machine: Machine, *, models: tuple[str, ...] = (TIME,)
+) -> LayerValidation:
+    """Rank what models predict against measured time, and their parts against simulated traffic.
 
     Args:
         workload: that all samples compute.
-        samples: either all or none measured, either all or none simulated.
+        samples: either all or none measured, either all or none simulated; with what the models predict.
         machine: names the caches.
+        models: by name.
     """
     kept = [sample for sample in samples if sample.prediction.feasible]
     rankings = []
-    cycles = [sample.cycles for sample in kept]
     times = [sample.seconds for sample in kept if sample.seconds is not None]
     rounds = [sample.rounds for sample in kept]
+    totals = {PREDICTIONS[model]: [_predicted(sample, model) for sample in kept] for model in models}
     if times:
-        rankings.append(_timed(PREDICTED, cycles, times, rounds))
+        rankings += [_timed(name, costs, times, rounds) for name, costs in totals.items()]
     for level in caches_of(machine):
         words = [float(sample.simulated.words(level.name)) for sample in kept if sample.simulated is not None]
         if not words:
             continue
-        moved = [_moved(sample.prediction, level.name) for sample in kept]
         boundary = f"{level.name} - {dict(machine.boundaries)[level.name]}"
         name = f"simulated {boundary}"
-        rankings.append(_ranking(f"predicted {boundary}", name, moved, words))
+        for model in models:
+            moved = [_moved(sample, model, level.name) for sample in kept]
+            rankings.append(_ranking(f"{AT_BOUNDARY[model]} {boundary}", name, moved, words))
+        if BOTTLENECK in models:  # MOpt's Figure 6: counters in the order of the cost
+            rankings.append(_ranking(PREDICTIONS[BOTTLENECK], name, totals[PREDICTIONS[BOTTLENECK]], words))
         if times:
             rankings.append(_timed(name, words, times, rounds))
     return LayerValidation(workload=workload, samples=tuple(samples), rankings=tuple(rankings))
 
 
-def _moved(prediction: Prediction, level: str) -> float:
-    """Bytes that a prediction lets cross the boundary outside a level."""
-    return next(row.moved_bytes for row in prediction.boundaries if row.between[0] == level)
+def _predicted(sample: ValidatedMapping, model: str) -> float:
+    """Cycles in all."""
+    if model == TIME:
+        return sample.cycles
+    return _counted(sample).value
+
+
+def _moved(sample: ValidatedMapping, model: str, level: str) -> float:
+    """Bytes, or words of the bottleneck's model, that a prediction lets cross the boundary outside a level."""
+    if model == TIME:
+        return next(row.moved_bytes for row in sample.prediction.boundaries if row.between[0] == level)
+    return float(_counted(sample).words[level])
+
+
+def _counted(sample: ValidatedMapping) -> BottleneckCost:
+    if sample.bottleneck is None:
+        raise InputError("a sample has no bottleneck; draw samples with that model")
+    return sample.bottleneck
 
 
 def _ranking(by: str, of: str, first: Sequence[float], second: Sequence[float]) -> RankAgreement:

@@ -7,6 +7,7 @@ from optmap.papers.dinh.chapter2 import CHAPTER2
 from optmap.papers.dinh.chapter3 import CHAPTER3
 from optmap.papers.dinh.convolutions import CONVOLUTIONS
 from optmap.papers.dinh.later import LATER
+from optmap.papers.dinh.lattices import LATTICES
 from optmap.papers.dinh.pebbles import PEBBLES
 from optmap.papers.dinh.performance import PERFORMANCE
 from optmap.papers.dinh.searches import SEARCHES
@@ -19,6 +20,7 @@ PAPER = Paper(
     items=(
         *PEBBLES.items,
         *CHAPTER2.items,
+        *LATTICES.items,
         *CHAPTER3.items,
         *CONVOLUTIONS.items,
         *PERFORMANCE.items,

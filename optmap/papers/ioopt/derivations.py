@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from math import isqrt, sqrt
+from itertools import product
+from math import isqrt, prod, sqrt
+from random import Random
 
 from optmap.api import bound, solve
 from optmap.bounds.exponents.lattice import Row, closure, image_rank, kernel
@@ -181,12 +183,61 @@ def figure_3() -> Rows:
     )
 
 
+@DERIVATIONS.item(
+    "Theorem 5.1", "Brascamp-Lieb: sizes of sets from those of their projections", where="sections 5.1, 5.2"
+)
+def theorem_5_1() -> Rows:
+    """Random sets of operations of a convolution, and boxes, against the product of their projections."""
+    for small, text in ((False, "|E| <= K^2"), (True, "|E| <= K^(3/2) * sqrt(HW)")):
+        maps = [MAPS[name] for name in ("phi_1", "phi_2", "phi_3", *(["phi_sd"] if small else []))]
+        _, exponents = _exponents(small=small)
+        broken, above, tightest = 0, 0, 0.0
+        for chosen in _sets():
+            images = [len({_sent(rows, point) for point in chosen}) for rows in maps]
+            limit = prod(size ** float(own) for size, own in zip(images, exponents, strict=True))
+            largest, taps = max(images[:3]), len({point[5:] for point in chosen})
+            bounded = largest**1.5 * sqrt(taps) if small else largest**2
+            broken += len(chosen) > limit * (1 + 1e-9)
+            above += len(chosen) > bounded * (1 + 1e-9)
+            tightest = max(tightest, len(chosen) / limit)
+        which = "h and w small" if small else "no small dims"
+        yield claimed(f"{which}: sets of {SETS} that break Theorem 5.1", 0, broken, holds=not broken)
+        yield claimed(f"{which}: sets that break {text}", 0, above, holds=not above)
+        yield claimed(
+            f"{which}: largest |E| over the product of the projections",
+            "<= 1",
+            round(tightest, 4),
+            holds=tightest <= 1 + 1e-9,
+        )
+
+
+SETS = 400
+
+
+def _sets() -> Iterator[set[tuple[int, ...]]]:
+    """Sets of points (b, c, f, x, y, h, w): parts of small boxes, and whole ones."""
+    rng = Random(5)
+    for number in range(SETS):
+        sides = [rng.choice((1, 2, 3)) for _ in range(7)]
+        box = list(product(*(range(side) for side in sides)))
+        yield set(box if number % 4 == 0 else rng.sample(box, rng.randint(1, len(box))))
+
+
+def _sent(rows: tuple[Row, ...], point: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sum(a * b for a, b in zip(row, point, strict=True)) for row in rows)
+
+
 def _sigma(*, small: bool) -> Fraction:
     """The least s_1 + s_2 + s_3."""
+    return _exponents(small=small)[0]
+
+
+def _exponents(*, small: bool) -> tuple[Fraction, tuple[Fraction, ...]]:
+    """The least s_1 + s_2 + s_3 and the exponents that attain it, that of the small dims last."""
     maps = [MAPS[name] for name in ("phi_1", "phi_2", "phi_3", *(["phi_sd"] if small else []))]
     spaces = closure(frozenset(kernel(rows, 7) for rows in maps), 7) or ()
     rows = [[image_rank(own, space) for own in maps] for space in spaces if space]
     lower = [len(space) for space in spaces if space]
     cost = [1, 1, 1, *([0] if small else [])]
     found = solve_exact(linear_program(cost, rows, row_lower=lower, upper=[1] * len(maps)))
-    return found.objective or Fraction(0)
+    return found.objective or Fraction(0), tuple(found.x)

@@ -9,7 +9,7 @@ from optmap.bounds.ioopt_formulas import figure6_contraction, figure6_convolutio
 from optmap.files import library
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
-from optmap.papers.rows import Reason, claimed, held, improved, refuted, unreachable
+from optmap.papers.rows import Reason, claimed, held, improved, refuted
 from optmap.symbolic.closed_form import closed_form, closed_form_value
 from optmap.workloads.forms import contraction_form, why_no_convolution
 from optmap.workloads.parser import parse_workload
@@ -206,20 +206,3 @@ def figure_7(point: str) -> Rows:
         )
     falling = uppers == sorted(uppers, reverse=True) and lowers == sorted(lowers, reverse=True)
     yield claimed(f"{point}: both curves", "decreasing or constant", "so" if falling else "not so", holds=falling)
-
-
-@EXPERIMENTS.item(
-    "Figure 8",
-    "Efficiency of the recommended tiles",
-    where="section 6",
-    missing="a road from this method to code on machines with registers, and the untiled code beside it",
-)
-def figure_8() -> Rows:
-    """Percent of peak, as printed."""
-    printed = "8 27 31,14 52 28,18 64 36,14 77 48,14 76 34,15 84 35,14 77 34,8 74 27,13 66 33,6 73 6,3 72 3"
-    for layer, row in zip(LAYERS, printed.split(","), strict=True):
-        yield unreachable(
-            f"Yolo9000-{layer}: percent of peak, no tiling, oneDNN, recommended",
-            row,
-            why="measured on an i9-7940X with AVX-512",
-        )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from math import prod
 
 from optmap.api import solve
+from optmap.base.errors import SolverUnavailableError
 from optmap.files import library
 from optmap.papers.counting import window_steps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import Reason, claimed, held, refuted, unreachable
+from optmap.verbs.measuring import bench
+from optmap.verbs.running import detect
 
 RESULTS = Collected()
 YOLO = "Y0 32 3 544 3,Y2 64 32 272 3,Y4 128 64 136 3,Y5 64 128 136 1,Y8 256 128 68 3,Y9 128 256 68 1,Y12 512 256 34 3,"
@@ -137,14 +140,40 @@ def search_times() -> Rows:
         )
 
 
+MEANS = "means"
+"""The point that has what is printed."""
+
+
 @RESULTS.item(
     "Figures 7 and 8",
     "Performance beside oneDNN and TVM",
     where="section 10",
-    missing="a bench of MOpt's own solutions, MOpt-1 and MOpt-5, on the machine at hand",
+    points=(MEANS, *(name + "d" * name.startswith("mobilenet") for name in LAYERS)),
+    quick=(MEANS,),
 )
-def figures_7_and_8() -> Rows:
-    """Geometric means of speed-ups, as printed."""
+def figures_7_and_8(point: str) -> Rows:
+    """Geometric means of speed-ups, as printed; layer by layer MOpt-1 and MOpt-5 on the machine at hand."""
+    if point == MEANS:
+        yield from _means()
+        return
+    machine = detect(quick=True).machine
+    answer = solve(point, machine=machine, method="mopt", objective="bottleneck", top=5)
+    try:
+        layer = bench([answer, *answer.others], machine=machine, rounds=5, against="onednn").layers[0]
+    except SolverUnavailableError as error:
+        yield unreachable(f"{point}: speed-up over oneDNN", "plotted", why=f"{CPU}; {error}")
+        return
+    for name, ratio in (("MOpt-1", layer.first_ratio), ("MOpt-5", layer.ratio)):
+        yield unreachable(
+            f"{point}: speed-up of {name}, of {layer.tried} different codes, over oneDNN",
+            "plotted",
+            ours=None if ratio is None else round(ratio.median, 2),
+            why=CPU + "; ours on the machine at hand, one thread, with code of optmap",
+            measured=True,
+        )
+
+
+def _means() -> Rows:
     for machine, over, means in (
         ("i7-9700K", "oneDNN", (1.16, 1.37, 1.24)),
         ("i9-10980XE", "oneDNN", (1.26, 1.08, 1.14)),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from optmap.base.texts import number, percent
+from optmap.base.texts import energy_text, number, percent
 from optmap.base.values import nearest_float
 from optmap.count.meshes.results import SpatialCost
 from optmap.machines.machine import Machine
@@ -21,7 +21,7 @@ LARGE = 10**12
 if TYPE_CHECKING:
     from optmap.answers.documents.solution import SavedSolution
     from optmap.search.found import Found
-    from optmap.search.result import NestAnswer
+    from optmap.search.result import Answer, NestAnswer
 
 
 def accelerator_line(machine: Machine, cost: SpatialCost | None = None) -> str:
@@ -41,7 +41,7 @@ def result_table(result: NestAnswer) -> str:
                 "method",
                 f"{result.method}, objective {result.objective}, counting {result.counting}, tiles {result.tiles}",
             ),
-            ("status", _status(result)),
+            ("status", answer_status(result)),
             ("space", result.space),
             *constraint_lines(result.constraints),
         ]
@@ -127,14 +127,15 @@ def merit_text(value: Number) -> str:
 def amounts(cost: SpatialCost) -> list[tuple[str, str]]:
     """Energy, cycles and their product, as lines."""
     return [
-        ("energy", f"{number(float(cost.energy_pj))} pJ"),
+        ("energy", energy_text(cost.energy_pj)),
         ("cycles", f"{cost.cycles:,} (decided by {cost.bottleneck})"),
         ("EDP", f"{float(cost.edp):.6g} pJ*cycles"),
         ("utilisation", f"{percent(*_parts(cost.utilisation))} of all arithmetic units"),
     ]
 
 
-def _status(result: NestAnswer) -> str:
+def answer_status(result: Answer[Any, Any]) -> str:
+    """Whether it is proved or how near to what is, and what does not fit."""
     if not result.fits:
         only = "" if result.count.broken else f" but as {result.counting} takes capacities, {result.counting.room.text}"
         return f"does not fit the machine{only}: {'; '.join(result.broken)}"
@@ -150,7 +151,7 @@ def _status(result: NestAnswer) -> str:
     return f"{stop}, {near}"
 
 
-def _counted(result: NestAnswer) -> str:
+def _counted(result: Answer[Any, Any]) -> str:
     """What the objective of a gap is beside that of the answer."""
     return "" if result.counting.bounded else " (counted exactly)"
 
@@ -170,7 +171,7 @@ def _summary(result: NestAnswer) -> list[tuple[str, str]]:
             (
                 "floor",
                 f"{merit_text(floor.merit(result.merit))} {unit}, of every schedule: "
-                f"energy {number(float(floor.energy_pj))} pJ, cycles {floor.cycles:,}",
+                f"energy {energy_text(floor.energy_pj)}, cycles {floor.cycles:,}",
             )
         )
     if gap is not None:

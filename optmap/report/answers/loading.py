@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from optmap.answers.documents.saved_tree import SavedTree, is_tree, saved_tree_from
 from optmap.answers.documents.solution import SavedSolution, solution_from
 from optmap.base.errors import InputError
-from optmap.base.shown import Shown
+from optmap.base.shown import Shown, verified
 from optmap.files.fields import Fields
 from optmap.files.inputs import text_of
 from optmap.files.kinds import expected
@@ -19,6 +19,9 @@ from optmap.files.workloads import read_workload
 from optmap.report.answers.compare import read_comparison, read_methods
 from optmap.search.result import Answer
 
+if TYPE_CHECKING:
+    from optmap.checker import Report
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate(Shown):
@@ -27,19 +30,9 @@ class Certificate(Shown):
     shown_as: ClassVar[str] = "certificate"
     document: dict[str, Any]
 
-    def check(self) -> Any:
-        """What the independent checker verifies of it, and what not.
-
-        Raises:
-            CheckError: with the reason why a claim does not hold.
-        """
-        from optmap.base.errors import CheckError
-        from optmap.checker import RefusedError, check_document
-
-        try:
-            return check_document(self.document)
-        except RefusedError as error:
-            raise CheckError(f"refused: {error}") from error
+    def check(self) -> Report:
+        """What the independent checker verifies of it, and what not; see `verified`."""
+        return verified(self.document)
 
 
 def certificate_document(certificate: Certificate) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown
 from optmap.files.workloads import workload_document
-from optmap.report.tables import classes_table
+from optmap.report.answers.classes import classes_table
 from optmap.workloads.workload import Workload
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from optmap.base.page import prose
 from optmap.base.shown import Shown
 from optmap.base.texts import number, several
 from optmap.files.machines import machine_document
@@ -99,12 +99,7 @@ def setting_lines(settings: Sequence[Settable]) -> list[str]:
     """A line per setting, default first, with what it is for."""
     texts = [f"--set {own.name}={own.default}" for own in settings]
     width = max(map(len, texts), default=0)
-    return [
-        textwrap.fill(
-            f"{text:{width}}  {own.help}".rstrip(), 118, initial_indent="    ", subsequent_indent=" " * (width + 6)
-        )
-        for text, own in zip(texts, settings, strict=True)
-    ]
+    return [prose(own.help, f"    {text:{width}}  ") for text, own in zip(texts, settings, strict=True)]
 
 
 def entry_document(entry: Entry) -> dict[str, object]:
@@ -120,7 +115,7 @@ def entry_table(entry: Entry) -> str:
     if entry.value is None:
         return entry.yaml.rstrip()
     text = str(entry.value)
-    return f"{text}\n\n{textwrap.fill(entry.note, 100)}" if entry.note else text
+    return f"{text}\n\n{prose(entry.note)}" if entry.note else text
 
 
 def entry_yaml(entry: Entry) -> str:
@@ -157,7 +152,7 @@ def network_listing(network: Network) -> str:
     ]
     table = grid(("layer", "count", "operations", "statement", "extents"), "<>><<", rows)
     head = f"{network.name}: {several(network.occurrences, 'layer')}, {network.operations:,} multiply-accumulates"
-    parts = (head, table, *merged_block(network.layers), textwrap.fill(network.note, 100))
+    parts = (head, table, *merged_block(network.layers), prose(network.note))
     return "\n\n".join(part for part in parts if part)
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from optmap.base.texts import several
 from optmap.machines.accelerator import FactorRule, KeepRule, MeshAxis, Ports, Prices, Store
+from optmap.machines.form import FormName
 from optmap.machines.machine import Level, LevelKind, Machine
 from optmap.report.tables import grid, machine_line, pairs
 
@@ -25,13 +26,16 @@ def _capacity_text(level: Level) -> str:
 
 def machine_table(machine: Machine) -> str:
     """Everything about a machine, inner level first."""
-    if machine.stores:
-        return "machine  " + machine_line(machine) + "\n\n" + stores_table(machine)
-    header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
     core = f"\n\ncore  {core_text(machine)}" if machine.core is not None else ""
+    return f"machine  {machine_line(machine)}{core}\n\n{_TABLES[machine.form](machine)}"
+
+
+def levels_table(machine: Machine) -> str:
+    """Levels inner to outer, with what else is known of each below."""
+    header = ("level", "capacity", "bandwidth", "kind", "sharing", "fanout", "inclusive", "pJ/word", "microkernel")
     table = grid(header, "<>><<><><", [_level_row(level) for level in machine.levels])
     lines = [f"{level.name}: {text}" for level in machine.levels for text in [_line_text(level)] if text]
-    return "\n\n".join(["machine  " + machine_line(machine) + core, table, *(["\n".join(lines)] if lines else [])])
+    return "\n\n".join([table, *(["\n".join(lines)] if lines else [])])
 
 
 def core_text(machine: Machine) -> str:
@@ -96,6 +100,9 @@ def stores_table(machine: Machine) -> str:
         *((name, text) for name, store, _ in stores for text in [_rules(store)] if text),
     ]
     return grid(MEMORIES, "<><>>><", rows) + "\n\n" + pairs(lines)
+
+
+_TABLES = {FormName.TILES: levels_table, FormName.NEST: stores_table}
 
 
 def _kind_text(level: Level) -> str:

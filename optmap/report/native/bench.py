@@ -63,6 +63,7 @@ def bench_document(bench: Bench) -> dict[str, object]:
         "layouts": [layout.value for layout in bench.layouts],
         "rounds": bench.rounds,
         "candidates": bench.candidates,
+        "given": list(bench.given),
         "seed": bench.seed,
         "layers": [_layer(layer) for layer in bench.layers],
         "means": [_mean(mean) for mean in bench.means],
@@ -117,6 +118,17 @@ def _mean(mean: BenchMean) -> dict[str, object]:
     return {**row, "caches": mean.caches.value, "libraries": dict(mean.libraries)}
 
 
+def _candidates(bench: Bench) -> str:
+    """Among what the best of ours was chosen, in words."""
+    layouts = f"with activations {' and with '.join(bench.layouts)}"
+    searched = f"best of the model's first {bench.candidates} {layouts}"
+    if not bench.given:
+        return searched
+    given = f"best of the solutions given, {layouts.replace(' and ', ' or ')}"
+    others = {layer.workload.title for layer in bench.layers}.difference(bench.given)
+    return f"{given}; of others {searched}" if others else given
+
+
 def bench_table(bench: Bench) -> str:
     """Per threads and caches a line per layer, the geometric means, and what has to be known of such numbers."""
     around = bench.surroundings
@@ -130,7 +142,7 @@ def bench_table(bench: Bench) -> str:
         ("compiler", around.compiler),
         *((name, f"version {version}") for name, version in around.libraries.items()),
         *((name, f"not compared: {why}") for name, why in around.absent.items()),
-        ("ours", f"best of the model's first {bench.candidates} with activations {' and with '.join(bench.layouts)}"),
+        ("ours", _candidates(bench)),
         ("samples", f"{bench.rounds} {'round' if bench.rounds == 1 else 'rounds'}, in turns"),
     ]
     parts = [pairs(head)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
@@ -9,7 +11,7 @@ from optmap.kernels.kernel_roles import KernelKind
 from optmap.native.validate.ranks import TOPS
 from optmap.native.validate.validation import (
     MEASURED,
-    PREDICTED,
+    PREDICTIONS,
     LayerValidation,
     RankAgreement,
     ValidatedMapping,
@@ -45,6 +47,7 @@ def validation_document(validation: Validation) -> dict[str, object]:
         "samples": validation.wanted,
         "rounds": validation.rounds,
         "seed": validation.seed,
+        "models": list(validation.models),
         "layers": [_layer(layer) for layer in validation.layers],
         "medians": [_ranking(row) for pair in validation.pairs if (row := validation.medians(*pair)) is not None],
         "notes": list(_notes(validation)),
@@ -80,6 +83,13 @@ def _sample(layer: LayerValidation, sample: ValidatedMapping) -> dict[str, objec
         "predicted_seconds": prediction.seconds if prediction.feasible else None,
         "bound_by": prediction.bound_by,
         "compute_cycles": prediction.compute_cycles,
+        "bottleneck": None
+        if sample.bottleneck is None
+        else {
+            "cycles": sample.bottleneck.value,
+            "level": sample.bottleneck.level,
+            "words": dict(sample.bottleneck.words),
+        },
         "boundaries": [
             {"between": list(row.between), "moved_bytes": row.moved_bytes, "cycles": row.cycles}
             for row in prediction.boundaries
@@ -130,27 +140,31 @@ def validation_table(validation: Validation) -> str:
         ("machine", validation.machine.name),
         ("samples", f"{validation.wanted} per layer, seed {validation.seed}"),
     ]
-    parts = [pairs(head), _times(validation)]
-    if any(by != PREDICTED for by, _ in validation.pairs):
-        parts.append(_caches(validation))
+    predictions = [PREDICTIONS[model] for model in validation.models]
+    parts = [pairs(head), *(_times(validation, by) for by in predictions)]
+    simulated = [pair for pair in validation.pairs if pair not in {(by, MEASURED) for by in predictions}]
+    if simulated:
+        parts.append(_caches(validation, simulated))
     parts.append("\n".join(f"note: {note}" for note in _notes(validation)))
     return "\n\n".join(parts)
 
 
-def _times(validation: Validation) -> str:
-    """Predicted against measured time."""
+def _times(validation: Validation, by: str) -> str:
+    """What a model predicts against measured time."""
     loss = "loss / crossed" if validation.rounds > 1 else "loss"
     header = ("layer", "samples", "Spearman", "Kendall", *(f"top-{count} {loss}" for count in TOPS), "best", "worst")
     rows = []
     for layer in validation.layers:
-        row = layer.ranking(PREDICTED, MEASURED)
+        row = layer.ranking(by, MEASURED)
         speeds = [speed for sample in layer.samples if (speed := layer.gflops(sample)) is not None]
         if row is not None:
             rows.append((layer.workload.title, *_numbers(row), f"{max(speeds):.3g}", f"{min(speeds):.3g}"))
-    medians = validation.medians(PREDICTED, MEASURED)
+    medians = validation.medians(by, MEASURED)
     if medians is not None and len(rows) > 1:
         rows.append(("median", *_numbers(medians), "", ""))
-    return "\n".join(["Predicted against measured time (best and worst in GFLOPS)", grid(header, "<>>>>>>>>", rows)])
+    return "\n".join(
+        [f"{by.capitalize()} against measured time (best and worst in GFLOPS)", grid(header, "<>>>>>>>>", rows)]
+    )
 
 
 def _numbers(row: RankAgreement) -> tuple[str, ...]:
@@ -159,9 +173,8 @@ def _numbers(row: RankAgreement) -> tuple[str, ...]:
     return (str(row.samples), _rank(row.spearman), _rank(row.kendall), *losses)
 
 
-def _caches(validation: Validation) -> str:
+def _caches(validation: Validation, chosen: Sequence[tuple[str, str]]) -> str:
     """Spearman's coefficients with what is simulated: a column per boundary and pair."""
-    chosen = [pair for pair in validation.pairs if pair != (PREDICTED, MEASURED)]
     header = ("layer", *(f"{by} : {of}" for by, of in chosen))
     rows = []
     for layer in validation.layers:

@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import Any
 
 from optmap.answers.documents.saved_tree import SavedTree, TreeEvaluation
+from optmap.answers.documents.saved_turns import TurnEvaluation
 from optmap.mappings.nodes import Compute, Keep, Node, Sequence, ranges_text
 from optmap.mappings.tree import MappingTree
 from optmap.report.answers.trees import tree_lines
@@ -138,7 +139,7 @@ def _title(tree: MappingTree) -> str:
     return f"{tree.workload.title} on {tree.machine.name}"
 
 
-def plot_evaluated(evaluation: TreeEvaluation, axes: Any = None) -> Any:
+def plot_evaluated(evaluation: TreeEvaluation | TurnEvaluation, axes: Any = None) -> Any:
     """The loops of a tree that was walked, as `plot_tree` draws them."""
     return plot_tree(evaluation.saved, axes)
 

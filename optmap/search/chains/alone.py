@@ -6,16 +6,19 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 from typing import TypeVar
 
-from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.errors import InputError
 from optmap.bounds.chains.counts import starts_empty
 from optmap.count.trees import count_tree
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.forms import path_of, several_trips
+from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import BOTTLENECK
+from optmap.search.chains.rows_beside import beside, rows_held, rows_of, tiles_beside, without_rows
 from optmap.search.chains.trees import Branch, keeps, loops
 from optmap.search.method import METHODS
 from optmap.search.question import Question
@@ -33,13 +36,16 @@ def _check_alone(workload: Workload) -> None:
     """Refuse what has no mapping by itself.
 
     Raises:
-        InputError: for a statement under a condition, and one that is neither a product nor a function of elements.
+        InputError: for a statement under a condition, one that is neither a product nor a function of elements or of
+            rows, and a function of rows of which it is not known how its statistic is kept.
     """
     for each in workload.statements:
-        plain = each.multiplies or not (each.row or each.reduction_dims)
-        if each.domain or not plain:
-            what = "has a condition" if each.domain else "is neither a product nor a function of single elements"
+        if each.domain or (each.reduction_dims and not each.multiplies):
+            what = "has a condition" if each.domain else "is neither a product nor a function of elements or rows"
             raise InputError(f"{each.name} of {workload.title} {what}; no mappings of it are known here")
+    for statistic in kept_tensors(workload).statistics:
+        if statistic.unknown:
+            raise InputError(f"{statistic.made_by} of {workload.title}: {statistic.unknown}")
 
 
 def tails_of(workload: Workload) -> dict[str, tuple[str, ...]]:
@@ -128,20 +134,32 @@ def in_order(
 
 
 def path_by_itself(
-    question: Question, machine: Machine, statement: Statement, left: Mapping[str, int], *, empty: bool
+    question: Question,
+    machine: Machine,
+    statement: Statement,
+    left: Mapping[str, int],
+    *,
+    empty: bool,
+    tail: Ordered[str] = (),
 ) -> Branch | None:
     """A statement on some levels, from its outermost loops inwards; None if none of its tiles fit.
 
     Args:
         question: of the chain.
         machine: the levels, and what is outside of them.
-        statement: a product, whose tiles are looked for, or a function, which is done element by element.
+        statement: a product, whose tiles are looked for, or a function, which is done element by element, row by row.
         left: iterations of its dims.
         empty: whether the result of a product starts empty.
+        tail: functions in place for whose statistics of rows there is room beside every tile.
     """
     workload = question.workload
     if not statement.multiplies:
+        kept = kept_tensors(workload)
+        words = sum(kept.weights[name] for name in {kept.stored_as[a.name] for a in kept.touched[statement.name]})
+        if any(words > level.words(workload.word_bits) for level in machine.levels):
+            return None
         return _element_by_element(workload, statement, [level.name for level in machine.levels], left)
+    statistics = rows_of(workload, statement.name)
     alone = Workload.product(  # numbers among its factors move nothing
         name=statement.name,
         output=statement.output,
@@ -154,11 +172,12 @@ def path_by_itself(
     if objective.name not in method.minimises(machine):
         objective = BOTTLENECK
     asked = replace(question, workload=alone, machine=machine, method=BY, objective=objective, progress=None)
-    try:
-        answer = method.run(asked)
-    except InfeasibleError:
+    room = {*statistics, *(statistic for each in tail for statistic in rows_of(workload, each))}
+    share = Fraction(workload.word_bits, alone.word_bits)
+    found = tiles_beside(asked, lambda tile: ceil(rows_held(workload, room, tile) * share))
+    if found is None:
         return None
-    return several_trips(path_of(answer.mapping, alone, machine).nodes, left)
+    return tuple(beside(node, statistics) for node in several_trips(path_of(found, alone, machine).nodes, left))
 
 
 def in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
@@ -201,7 +220,8 @@ def one_after_other(workload: Workload, memory: str, branches: Ordered[Branch], 
         place = workload.stored_as[name]
         if workload.roles[name] is TensorRole.INTERMEDIATE and place not in inside:
             stored.setdefault(place, name)
-    return (*keeps(memory, [*stored.values()]), *in_turn(branches))
+    rows = [each.name for each in kept_tensors(workload).statistics if each.name not in inside]
+    return (*keeps(memory, [*stored.values(), *rows]), *in_turn(branches))
 
 
 def in_turn(branches: Ordered[Branch]) -> Branch:
@@ -212,37 +232,45 @@ def in_turn(branches: Ordered[Branch]) -> Branch:
 def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch] | None:
     workload, machine = question.workload, question.machine
     statement, extents = workload.statement(name), workload.extents
-    path = path_by_itself(question, machine, statement, extents, empty=starts_empty(workload, name))
+    path = path_by_itself(question, machine, statement, extents, empty=starts_empty(workload, name), tail=tail)
     if path is None:
         return None
     levels = [level.name for level in machine.levels]
     behind = [path, *(_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)]
-    joined = _with_functions(workload, path, statement, tail, levels)
+    joined = with_functions(workload, path, statement, tail=tail, levels=levels, left=extents)
     if joined is None or not tail:
         return behind
-    part = part_of(workload, (name, *tail))
-    costs = [
-        count_tree(
-            MappingTree(workload=part, machine=machine, nodes=one_after_other(part, machine.memory, each, ()))
-        ).value_of(question.objective, part, machine)
-        for each in ([joined], behind)
-    ]
+    costs = []
+    for each in ([joined], behind):
+        nodes = one_after_other(workload, machine.memory, each, ())
+        part, counted = without_rows(part_of(workload, (name, *tail)), nodes)
+        count = count_tree(MappingTree(workload=part, machine=machine, nodes=counted))
+        costs.append(count.value_of(question.objective, part, machine))
     return [joined] if costs[0] <= costs[1] else behind
 
 
 def _element_by_element(
     workload: Workload, statement: Statement, levels: Ordered[str], left: Mapping[str, int]
 ) -> Branch:
-    """A function of elements through levels, inner first."""
-    tensors = dict.fromkeys(workload.stored_as[access.name] for access in statement.accesses)
+    """A function of elements or rows through levels, inner first."""
+    kept = kept_tensors(workload)
+    tensors = dict.fromkeys(kept.stored_as[access.name] for access in kept.touched[statement.name])
     held = [Keep(level=level, tensors=tuple(tensors)) for level in reversed(levels)]
-    return (*loops(left, dict.fromkeys(statement.dims, 1)), *held, Compute(statement=statement.name))
+    along = "" if statement.row is None else statement.row.dim
+    dims = sorted(statement.dims, key=lambda d: d == along)  # row by row
+    return (*loops(left, dict.fromkeys(dims, 1)), *held, Compute(statement=statement.name))
 
 
-def _with_functions(
-    workload: Workload, path: Branch, statement: Statement, tail: Ordered[str], levels: Ordered[str]
+def with_functions(
+    workload: Workload,
+    path: Branch,
+    statement: Statement,
+    *,
+    tail: Ordered[str],
+    levels: Ordered[str],
+    left: Mapping[str, int],
 ) -> Branch | None:
-    """A path with functions in place where the outermost level that keeps the result has it complete.
+    """A path with functions in place at the innermost level that has tiles of the result complete.
 
     Loops over what is summed that stand directly above its Keep go inside it: the tile that is kept stays the same.
 
@@ -252,12 +280,35 @@ def _with_functions(
         statement: whose result it is.
         tail: the functions.
         levels: inner first.
+        left: iterations of its dims.
 
     Returns:
         None if the tile is not complete anywhere.
     """
+    names = {statement.name, workload.stored_as[statement.name]}
+    places = [n for n, each in enumerate(path) if isinstance(each, Keep) and names & {*each.tensors}]
+    for place in reversed(places):
+        found = _with_functions_at(workload, path, statement, place, tail=tail, levels=levels, left=left)
+        if found is not None:
+            return found
+    return None
+
+
+def _with_functions_at(
+    workload: Workload,
+    path: Branch,
+    statement: Statement,
+    place: int,
+    *,
+    tail: Ordered[str],
+    levels: Ordered[str],
+    left: Mapping[str, int],
+) -> Branch | None:
+    """As `with_functions`, below the Keep at a place of the path."""
+    keep = path[place]
+    if not isinstance(keep, Keep):
+        return None
     dims, names = statement.output.dims, {statement.name, workload.stored_as[statement.name]}
-    place, keep = next((n, each) for n, each in enumerate(path) if isinstance(each, Keep) and names & {*each.tensors})
     summed = next((n for n in range(place) if isinstance(node := path[n], Loop) and node.dim not in dims), place)
     if any(not isinstance(node, Loop) or node.dim in dims for node in path[summed:place]):
         return None
@@ -265,9 +316,13 @@ def _with_functions(
     if again and any(again.isdisjoint(access.dims) for access in statement.inputs):
         return None  # what stays in these loops would come again with every tile
     inside = [tensor for tensor in keep.tensors if again and tensor not in names]
-    outside = tuple(tensor for tensor in keep.tensors if tensor not in inside)
+    rows = tuple(dict.fromkeys(statistic for each in tail for statistic in rows_of(workload, each)))
+    outside = (*(tensor for tensor in keep.tensors if tensor not in inside), *rows)
+    above = [
+        beside(node, rows) if isinstance(node, Keep) and names & {*node.tensors} else node for node in path[:summed]
+    ]
     rest = (*path[summed:place], *keeps(keep.level, inside), *path[place + 1 :])
-    left = {**workload.extents, **{node.dim: node.tile for node in path[:summed] if isinstance(node, Loop)}}
     inner = levels[: levels.index(keep.level)]
+    left = {**left, **{node.dim: node.tile for node in path[:summed] if isinstance(node, Loop)}}
     functions = [_element_by_element(workload, workload.statement(each), inner, left) for each in tail]
-    return (*path[:summed], Keep(level=keep.level, tensors=outside), Sequence(branches=(rest, *functions)))
+    return (*above, Keep(level=keep.level, tensors=outside), Sequence(branches=(rest, *functions)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.trees import count_tree
+from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains.alone import (
     SingleStatements,
@@ -22,6 +23,7 @@ from optmap.search.chains.alone import (
     part_of,
     tails_of,
 )
+from optmap.search.chains.rows_beside import without_rows
 from optmap.search.chains.trees import Branch
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
@@ -29,7 +31,8 @@ from optmap.workloads.workload import Workload
 
 FAMILY = (
     "one after the other, with what is between them in the memory: runs of products and gates, each the best of its "
-    "family, and statements by themselves, products by method mopt, functions of several tensors element by element"
+    "family, and statements by themselves, products by method mopt, functions of rows and of several tensors element "
+    "by element"
 )
 """The mappings among which the best is looked for, in words."""
 APART = "every statement by itself, products by method mopt, all that is between them in the memory"
@@ -63,7 +66,7 @@ class ChainGraph:
     def __init__(self, question: Question, find: Find) -> None:
         self._single = SingleStatements(question)
         self.question, self.workload, self.find = question, question.workload, find
-        self.tails = tails_of(self.workload)
+        self.tails, self._statistics = tails_of(self.workload), kept_tensors(self.workload).statistics
         read = [access.name for each in self.workload.statements for access in each.inputs]
         self.once = {
             name
@@ -94,6 +97,7 @@ class ChainGraph:
         if branches is None:
             return None
         inside = {self.workload.stored_as[name] for each in parts for name in each.makes[:-1]}
+        inside |= {each.name for each in self._statistics if each.made_by in within}
         return one_after_other(self.workload, self.question.machine.memory, branches, inside)
 
     def _parts(self) -> Iterator[ChainPart]:
@@ -103,6 +107,8 @@ class ChainGraph:
             if self.question.clock.late:
                 return
             names = self._statements(makes)
+            if any(each.made_by not in names and {*names} & {*each.reads} for each in self._statistics):
+                continue  # it would not know that rows are to be kept
             part = part_of(self.workload, names)
             (level,) = self.question.machine.levels
             machine = replace(self.question.machine, levels=(in_words_of(level, self.workload, part),))
@@ -147,8 +153,9 @@ class ChainGraph:
         return [*(each for name in makes[:-1] for each in (name, *self.tails[name])), makes[-1]]
 
     def _words(self, part: Workload, nodes: Branch) -> int:
-        """Words that a mapping of a part moves."""
+        """Words that a mapping of a part moves, those of statistics of rows left out."""
         machine = self.question.machine
+        part, nodes = without_rows(part, nodes)
         count = count_tree(MappingTree(workload=part, machine=machine, nodes=nodes))
         return self.question.objective.words(count.moved, machine)[0] * (part.word_bits // self.workload.word_bits)
 

@@ -3,7 +3,8 @@
     for outer tile: for inner tile: make a tile of every intermediate, then use it up
 
 The level holds the tiles of the intermediates, and of each operand either all of its outer tile (of an operand of the
-inner side: all of it, for good) or what one of the products needs of it at a time.
+inner side: all of it, for good) or what one of the products needs of it at a time. A statistic of rows stays with an
+outer tile if rows are on that side; else it stays for good or comes with every inner tile.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class FusedStep:
     """Sizes of tiles of the outer and of the inner side."""
     stays: tuple[bool, ...]
     """Of each operand: whether all of an outer tile, or of all inner tiles, stays."""
+    rows_stay: bool
+    """Likewise of the statistic of rows, if there is one."""
     about: float
     """The objective, about: words through the outermost boundary exactly, those further in as if each product met them
     as often as a square tile does."""
@@ -137,21 +140,29 @@ def steps_of_levels(question: Question, group: FusedGroup) -> list[FusedStep]:
         question: of a machine of several levels.
         group: the products.
     """
+    rows = group.pair.rows
     found = [
         step
-        for outer, *stays in product((0, 1), *[(False, True)] * len(group.operands))
-        if (step := _step(question, group, outer, tuple(map(bool, stays)))) is not None
+        for outer, rows_stay, *stays in product((0, 1), (False, True), *[(False, True)] * len(group.operands))
+        if rows_stay or (rows is not None and rows.side != outer)
+        if (step := _step(question, group, outer, tuple(map(bool, stays)), bool(rows_stay))) is not None
     ]
     return sorted(found, key=lambda each: each.about)
 
 
-def _step(question: Question, group: FusedGroup, outer: int, stays: tuple[bool, ...]) -> FusedStep | None:
+def _step(
+    question: Question, group: FusedGroup, outer: int, stays: tuple[bool, ...], rows_stay: bool
+) -> FusedStep | None:
     out, inn = group.pair.sides[outer], group.pair.sides[1 - outer]
     tile, inner = (each.ravel() for each in np.meshgrid(smallest_tiles(out.extent), smallest_tiles(inn.extent)))
     outers, inners = -(-out.extent // tile), -(-inn.extent // inner)
     *within, memory = (_room(question, level) for level in question.machine.levels)
     room = tile * inner * group.words
     words, phases = np.zeros_like(tile), [np.zeros_like(tile) for _ in group.products]
+    rows = group.pair.rows
+    if rows is not None:
+        room += rows.words * (tile if rows.side == outer else inn.extent if rows_stay else inner)
+        words += inn.extent * rows.both.moved(outers) * (not rows_stay)
     once = [room.astype(float) for _ in phases]
     sizes = [0] * len(phases)
     for held, kept in zip(group.operands, stays, strict=True):
@@ -172,7 +183,14 @@ def _step(question: Question, group: FusedGroup, outer: int, stays: tuple[bool, 
     row = int(np.argmin(about))
     if np.isinf(about[row]):
         return None
-    return FusedStep(outer=outer, tile=int(tile[row]), inner=int(inner[row]), stays=stays, about=float(about[row]))
+    return FusedStep(
+        outer=outer,
+        tile=int(tile[row]),
+        inner=int(inner[row]),
+        stays=stays,
+        rows_stay=rows_stay,
+        about=float(about[row]),
+    )
 
 
 def _room(question: Question, level: Level) -> int:

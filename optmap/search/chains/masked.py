@@ -13,12 +13,13 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import replace
 from fractions import Fraction
+from math import prod
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes
 from optmap.mappings.nodes import Loop, Node, Sequence
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.pair import pair_of, steps_of
+from optmap.search.chains.pair import ProductStep, pair_of, steps_of
 from optmap.search.chains.runs import best_run
 from optmap.search.chains.trees import run_tree
 from optmap.search.question import Question
@@ -37,6 +38,8 @@ PRICED = (
     "pinned; "
 )
 """What is looked at of two products, before the family in which these are found."""
+MOST_INDICES = 2**13
+"""Of either dim of a band, under which mappings are priced."""
 Find = Callable[[Question], tuple[Node, ...] | None]
 """The nodes of the best mapping of a chain without conditions; None where none fits."""
 
@@ -44,11 +47,6 @@ Find = Callable[[Question], tuple[Node, ...] | None]
 def has_conditions(workload: Workload) -> bool:
     """Whether some statement has a condition."""
     return any(each.domain for each in workload.statements)
-
-
-def without_conditions(workload: Workload) -> Workload:
-    """The chain with all points of its statements."""
-    return replace(workload, statements=tuple(replace(each, domain=()) for each in workload.statements))
 
 
 def best_priced(question: Question, *, together: bool) -> tuple[Node, ...] | None:
@@ -63,13 +61,15 @@ def best_priced(question: Question, *, together: bool) -> tuple[Node, ...] | Non
     """
     workload, machine = question.workload, question.machine
     band = band_of_statements(workload.statements, workload.extents)
-    plain = without_conditions(workload)
+    plain = workload.without_conditions
     try:
         steps = steps_of(plain)
         sides = pair_of(plain, *steps).sides if len(steps) == 2 else ()
     except InputError:
         return None
     if band is None or {side.dim for side in sides} != {band.first, band.second}:
+        return None
+    if not _priced(plain, steps):
         return None
     (level,) = machine.levels
     memory = level.most_words(workload.word_bits) // level.buffering
@@ -80,6 +80,15 @@ def best_priced(question: Question, *, together: bool) -> tuple[Node, ...] | Non
     nodes = run_tree(plain, steps, found, level.name, machine.memory)
     count = count_boxes(MappingTree(workload=workload, machine=machine, nodes=nodes))
     return None if count is None or count.broken else nodes
+
+
+def _priced(plain: Workload, steps: Ordered[ProductStep]) -> bool:
+    """Whether dims are small enough to be gone through index by index, with words of 64 bits."""
+    pair = pair_of(plain, *steps)
+    extents = [side.extent for side in pair.sides]
+    heaviest = max(plain.weight(access) for access in plain.accesses)
+    moved = pair.times * prod(extents) * (pair.depth + pair.width) * 2 * heaviest
+    return max(extents) <= MOST_INDICES and 8 * moved <= 2**60
 
 
 def best_masked(question: Question, find: Find) -> tuple[Node, ...]:
@@ -120,7 +129,7 @@ def best_masked(question: Question, find: Find) -> tuple[Node, ...]:
 def _candidates(question: Question, find: Find) -> Iterator[tuple[Node, ...]]:
     """Mappings of the chain without conditions for some amounts of room, each once."""
     (level,) = question.machine.levels
-    plain = without_conditions(question.workload)
+    plain = question.workload.without_conditions
     words = level.most_words(question.workload.word_bits)
     dims = {dim for each in question.workload.statements for condition in each.domain for dim in condition.dims}
     seen = set[str]()

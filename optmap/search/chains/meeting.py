@@ -71,7 +71,7 @@ class Meeting:
         low, high = self.whole
         return int((high - low).max())
 
-    @lru_cache(maxsize=4096)  # noqa: B019  (meetings are few, and kept)
+    @lru_cache(maxsize=1024)  # noqa: B019  (meetings are few, and kept)
     def visits(self, tile: int, block: int | None = None) -> Ints:
         """How many tiles of the other dim each index meets; if a block is given, blocks of these tiles."""
         low, high = self.whole

@@ -18,7 +18,16 @@ from optmap.base.errors import InfeasibleError
 from optmap.count.timing.roofline import roofline
 from optmap.count.trees import count_tree
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.alone import SingleStatements, disjoint, in_order, in_turn, one_after_other, path_by_itself
+from optmap.search.chains.alone import (
+    SingleStatements,
+    disjoint,
+    in_order,
+    in_turn,
+    one_after_other,
+    path_by_itself,
+    tails_of,
+    with_functions,
+)
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.groups import FusedGroup, FusedStep, groups_of, steps_of_levels
 from optmap.search.chains.trees import Branch, keeps, loops
@@ -63,6 +72,8 @@ class _Fused:
 
     group: FusedGroup
     nodes: Branch
+    inside: tuple[str, ...]
+    """Names of what never leaves it for the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,7 @@ class _Levels:
     def __init__(self, question: Question) -> None:
         self.question, self.workload, self.machine = question, question.workload, question.machine
         self._single = SingleStatements(question)
+        self._tails = tails_of(question.workload)
 
     def best(self, groups: Ordered[FusedGroup]) -> Found:
         """The best of the mappings that are tried: nothing fused, each group by itself, and those that pay together."""
@@ -127,7 +139,9 @@ class _Levels:
 
     def _with_step(self, group: FusedGroup, step: FusedStep) -> _Counted | None:
         nodes = self._fused(group, step)
-        return None if nodes is None else self._counted((_Fused(group, nodes),))
+        rows = group.pair.rows
+        inside = (*group.tiles, *([rows.name] if rows is not None and step.rows_stay else []))
+        return None if nodes is None else self._counted((_Fused(group, nodes, inside),))
 
     def _counted(self, fused: tuple[_Fused, ...]) -> _Counted | None:
         """The mapping with some groups fused; None if a product finds no place on the machine."""
@@ -153,7 +167,8 @@ class _Levels:
         branches = in_order(self.workload, self.machine, done, within, self._single.branches)
         if branches is None:
             return None
-        inside = {self.workload.stored_as[name] for each in fused for name in each.group.tiles}
+        stored = self.workload.stored_as
+        inside = {stored.get(name, name) for each in fused for name in each.inside}
         nodes = one_after_other(self.workload, self.machine.memory, branches, inside)
         return MappingTree(workload=self.workload, machine=self.machine, nodes=nodes)
 
@@ -166,22 +181,35 @@ class _Levels:
         left = {**extents, **dict.fromkeys(pair.batch, 1), out.dim: step.tile, inn.dim: step.inner}
         kept = [held.own for held, stays in zip(group.operands, step.stays, strict=True) if stays]
         coming = [held for held, stays in zip(group.operands, step.stays, strict=True) if not stays]
-        branches: list[Branch] = []
+        branches, joined = list[Branch](), set[str]()
+        levels = [level.name for level in within]
         for name in group.statements:
+            if name in joined:
+                continue
             phase = group.products.index(name) if name in group.products else None
             statement, reads = self.workload.statement(name), name == group.products[-1]
-            path = path_by_itself(self.question, inside, statement, left, empty=not reads)
+            tail = () if reads else self._tails.get(name, ())
+            path = path_by_itself(self.question, inside, statement, left, empty=not reads, tail=tail)
             if path is None:
                 return None
-            branches.append(
-                (*keeps(outermost.name, [each.own.operand.name for each in coming if phase in each.phases]), *path)
+            together = (
+                with_functions(self.workload, path, statement, tail=tail, levels=levels, left=left) if tail else None
             )
+            joined |= set() if together is None else {*tail}
+            held = keeps(outermost.name, [each.own.operand.name for each in coming if phase in each.phases])
+            branches.append((*held, *(together or path)))
+        staying = [(each.side, each.operand.name) for each in kept]
+        tiles = list(group.tiles)
+        if pair.rows is not None and step.rows_stay:
+            staying.append((pair.rows.side, pair.rows.name))
+        elif pair.rows is not None:
+            tiles.append(pair.rows.name)
         return (
             *loops(extents, dict.fromkeys(pair.batch, 1)),
-            *keeps(outermost.name, [each.operand.name for each in kept if each.side != step.outer]),
+            *keeps(outermost.name, [name for side, name in staying if side != step.outer]),
             *loops(extents, {out.dim: step.tile}),
-            *keeps(outermost.name, [each.operand.name for each in kept if each.side == step.outer]),
+            *keeps(outermost.name, [name for side, name in staying if side == step.outer]),
             *loops(extents, {inn.dim: step.inner}),
-            *keeps(outermost.name, group.tiles),
+            *keeps(outermost.name, tiles),
             *in_turn(branches),
         )

@@ -144,7 +144,7 @@ def _of_masked(question: Question, *, together: bool) -> _BestTree:
     if priced is not None:
         space = f"{family.FAMILY}; {family.ROWS}" if together else f"{runs.APART}; {family.ROWS_APART}"
         return _BestTree(nodes=priced, space=masked.PRICED + space, exhausted=False)
-    plain = masked.without_conditions(question.workload)
+    plain = question.workload.without_conditions
     find = family_of(plain, stores=question.objective.stores)
     spaces = set[str]()
 

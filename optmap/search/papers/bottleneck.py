@@ -43,6 +43,7 @@ MOPT = Method(
             objectives=("bottleneck",),
             integers=tuple(IntegerRule),
             cores=True,
+            tops=True,
             microkernels=True,
             constraints=True,
             solver=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from optmap.base.errors import CheckError
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.found import Found
@@ -11,7 +13,7 @@ from optmap.search.relax.tree import TOLERANCE, RelaxationResult, relax
 from optmap.search.relaxation import Relaxation
 from optmap.search.space.conflict import refuse_conflict
 from optmap.search.space.search_space import Setting, setting_of
-from optmap.search.whole.chain_answer import found_chain, machine_notes
+from optmap.search.whole.chain_answer import found_chain, machine_notes, mapping_of
 from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.search.whole.integers import integer_search
 from optmap.solvers.status import PointKind
@@ -39,11 +41,15 @@ def solve(question: Question) -> Found:
         from optmap.search.whole.floor import floor_and_balance
 
         point, bound, late = floor_and_balance(setting, relaxation.best), relaxation.bound, False
+        others: tuple[IntegerPoint, ...] = ()
     else:
         divisors = question.tiles is TileRule.DIVISORS
-        found = integer_search(setting, relaxation, divisors=divisors, clock=clock, progress=question.tell)
-        point, bound, late = found.point, found.bound, found.stop.cut_short
-    return handed_in(question, setting, relaxation, point, bound=bound, late=late)
+        found = integer_search(
+            setting, relaxation, divisors=divisors, clock=clock, progress=question.tell, top=question.top
+        )
+        point, bound, late, others = found.point, found.bound, found.stop.cut_short, found.others
+    handed = handed_in(question, setting, relaxation, point, bound=bound, late=late)
+    return replace(handed, others=tuple(mapping_of(setting, other) for other in others))
 
 
 def handed_in(

@@ -9,6 +9,7 @@ import numpy as np
 
 from optmap.base.rows import Rows, concatenated
 from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.questions.options import Merit
 from optmap.search.explore.protocol import Brief, Numbers, Proposals, Scores, Strategy
 from optmap.search.sunstone.estimate import optimistic
 from optmap.search.sunstone.settings import SunstoneSettings
@@ -39,6 +40,16 @@ class _SunstoneSearch:
         self.settings = brief.settings
         self.step = Step(brief)
         self.best = float("inf")
+        self.ways = 1
+        """Children that the best mapping uses, over all meshes."""
+
+    @property
+    def starved(self) -> bool:
+        """Whether cycles count and the best mapping leaves idle what the meshes could use of the extents."""
+        fabric, part = self.brief.fabric, self.settings.starved
+        if not part or self.brief.merit is Merit.ENERGY or self.best == float("inf"):
+            return False
+        return self.ways < part * self.step.ways_left.most(0, tuple(fabric.extents))
 
     def run(self) -> Generator[NestBatch, Scores, None]:
         """All passes over the memories."""
@@ -61,9 +72,15 @@ class _SunstoneSearch:
             if parts:
                 batch = concatenated([part.batch for part in parts])
                 scores = yield batch
-                self.best = min(self.best, float(scores.value.min()))
+                self._remember(batch, scores)
                 found = concatenated([found, self._front(batch, parts, memory)])
         return found
+
+    def _remember(self, batch: NestBatch, scores: Scores) -> None:
+        first = int(np.argmin(scores.value))
+        if scores.value[first] < self.best:
+            self.best = float(scores.value[first])
+            self.ways = int((batch.x[first] * batch.y[first]).prod())
 
     def _open(self, least: Numbers) -> Booleans:
         """Alpha-beta: optimistic value < best objective known."""
@@ -104,10 +121,14 @@ class _SunstoneSearch:
 def propose(brief: Brief[SunstoneSettings]) -> Proposals:
     """The mappings that Sunstone looks at, partial ones completed; ends by itself.
 
-    Where none is valid the demand on the use of meshes gives way, and the search is repeated without it.
+    Where none is valid the demand on the use of meshes gives way, and the search is repeated without it. Where the best
+    leaves most of the meshes idle, as tiles inside took the factors that they could have spread, it is repeated with
+    tiles that leave them.
     """
     search = _SunstoneSearch(brief)
     yield from search.run()
+    if search.starved and not brief.settings.leave_ways:
+        yield from _SunstoneSearch(replace(brief, settings=replace(brief.settings, leave_ways=True))).run()
     if search.best == float("inf") and brief.settings.utilisation > 0:
         yield from _SunstoneSearch(replace(brief, settings=replace(brief.settings, utilisation=0.0))).run()
     return None

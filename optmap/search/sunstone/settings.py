@@ -32,6 +32,12 @@ class SunstoneSettings:
     """Tiles that can still grow are left out."""
     look_outside: bool = True
     """Tiles that no memory outside has room for do not count as fitting."""
+    leave_ways: bool = False
+    """Tiles that take from the meshes outside what they could spread do not count as fitting, to the part that
+    `utilisation` asks for."""
+    starved: float = 0.5
+    """Where cycles count and the best mapping uses less than this part of the children that the meshes could use,
+    the search is repeated with `leave_ways`; 0 never. Not in the paper."""
     unrolling_principle: bool = True
     """Dims whose unrolling reuses only what the order reuses anyway are not unrolled."""
     utilisation: float = 1.0
@@ -48,6 +54,8 @@ class SunstoneSettings:
         choose("order within a memory of sunstone", self.within, WITHIN)
         if not 0 <= self.utilisation <= 1:
             raise InputError(f"--set utilisation={self.utilisation}: give a part from 0 to 1")
+        if not 0 <= self.starved <= 1:
+            raise InputError(f"--set starved={self.starved}: give a part from 0 to 1")
         for name in ("width", "reuse_levels"):
             if getattr(self, name) < 0:
                 raise InputError(f"--set {name.replace('_', '-')}={getattr(self, name)}: give 0 or more")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -28,7 +29,8 @@ from optmap.search.sunstone.partial import (
 from optmap.search.sunstone.reach import Reach
 from optmap.search.sunstone.settings import DIRECTIONS, WITHIN, SunstoneSettings
 from optmap.search.sunstone.tiling_tree import grown_dims, tiles_of
-from optmap.search.sunstone.unrolling import rejected_dims, unrollings
+from optmap.search.sunstone.unrolling import Ways, rejected_dims, unrollings
+from optmap.search.sunstone.ways_left import WaysLeft
 
 MOST_CHOICES = 100_000
 """Of one memory for one partial mapping, each in tens of orders: beyond, they take gigabytes."""
@@ -76,6 +78,7 @@ class Step:
         self.least = [np.asarray(np.array(own, bool).all(axis=0)) for own in self.patterns]
         """Per memory, the operands that it keeps in any case."""
         self.reach = Reach(self.fabric)
+        self.ways_left = WaysLeft(self.fabric)
         self._tries: dict[object, Trie] = {}
         self._choices: dict[_Situation, list[tuple[tuple[InnerOrder, ...], list[MemoryChoice]]]] = {}
 
@@ -233,10 +236,26 @@ class Step:
             if settings.look_outside and not self.inwards:
                 for number in outside:
                     found &= self.fitting.fit(number, tiles * spread, self.least[number])
+            if settings.leave_ways and not self.inwards:
+                found &= self._leave_ways(at.memory, rest, ways, factors)
             return found
 
         found = tiles_of(rest, dims, feasible, principle=settings.tiling_principle, count=self._count)
         return [tuple(tile) for tile in found.tolist()]
+
+    def _leave_ways(
+        self, memory: int, rest: Sequence[int], ways: tuple[tuple[int, ...], tuple[int, ...]], factors: Integers
+    ) -> Booleans:
+        """Whether the meshes outside use what a tile leaves as well as what there was, to the part that is demanded.
+
+        The mesh right outside the memory counts unless its ways are chosen already.
+        """
+        first = memory + (1 if max(map(prod, ways)) == 1 else 2)
+        if first >= len(self.fabric.memories):
+            return np.ones(len(factors), bool)
+        demanded = self.settings.utilisation * self.ways_left.most(first, tuple(map(int, rest)))
+        left = np.array(rest) // factors
+        return np.array([self.ways_left.most(first, tuple(own)) >= demanded for own in left.tolist()], bool)
 
     def _unrollings(
         self, at: _Situation, rest: tuple[int, ...], stationary: frozenset[int]
@@ -244,8 +263,21 @@ class Step:
         rejected = frozenset[int]()
         if self.settings.unrolling_principle and at.memory >= 0:
             rejected = rejected_dims(self.fabric.operands, stationary, self.dims)
-        memory = self.fabric.memories[at.memory + 1]
-        return unrollings(memory, rest, rejected, self.settings.utilisation, self._count)
+        number, settings = at.memory + 1, self.settings
+        memory = self.fabric.memories[number]
+        if settings.leave_ways and not self.inwards:
+            every = unrollings(memory, rest, rejected, 0.0, self._count)
+            used = [self._used_in_all(number, rest, pair) for pair in every]
+            demanded = settings.utilisation * max(used, default=0)
+            return tuple(pair for pair, ways in zip(every, used, strict=True) if ways >= demanded)
+        return unrollings(memory, rest, rejected, settings.utilisation, self._count)
+
+    def _used_in_all(self, number: int, rest: tuple[int, ...], pair: tuple[Ways, Ways]) -> int:
+        """Children that a mesh uses, times the most that those outside it can use of what is left."""
+        both = [a * b for a, b in zip(*pair, strict=True)]
+        left = tuple(size // ways for size, ways in zip(rest, both, strict=True))
+        outside = self.ways_left.most(number + 1, left) if number + 1 < len(self.fabric.memories) else 1
+        return prod(both) * outside
 
 
 def _forced(rules: tuple[Rule, ...]) -> frozenset[int]:

@@ -19,6 +19,7 @@ from optmap.mappings.reuse import TensorRoom
 from optmap.search.space.allowed import Allowed
 from optmap.search.space.search_space import Order, Setting
 from optmap.search.space.sizes import FEW_CUTS
+from optmap.search.whole.tops import Tops
 from optmap.symbolic.numbers import divisors_of
 
 IntArray = NDArray[np.int64]
@@ -67,8 +68,10 @@ class IntegerPoint:
 class ChainCosts:
     """Exact costs of many chains of integer tiles at once."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, tops: Tops[IntegerPoint] | None = None) -> None:
         self.setting = setting
+        self.tops = tops
+        """Where the best few of all chains that are priced at every level are kept; None for nowhere."""
         self.model = level_model(setting.workload)
         self.dims = setting.workload.dims
         self.extents: IntArray = np.array([n for _, n in setting.workload.sizes], dtype=np.int64)
@@ -201,11 +204,29 @@ class ChainCosts:
                     chosen[:, level] = self.orders(level).index(others.orders[level])
             row = _first(costs)
             if costs[row].max() < inf:
-                orders = tuple(self.orders(level)[number] for level, number in enumerate(chosen[row].tolist()))
-                point = self._point(part[row], None if ways is None else ways[row], orders, costs[row].tolist())
+                point = self._row(part, ways, costs, chosen, row)
                 if found is None or point.key < found.key:
                     found = point
+            if self.tops is not None and (levels is None or others is not None):
+                self._show(self.tops, part, ways, costs, chosen)
         return found
+
+    def _row(
+        self, chains: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray, row: int
+    ) -> IntegerPoint:
+        """One of many chains that were priced, as a point."""
+        orders = tuple(self.orders(level)[number] for level, number in enumerate(chosen[row].tolist()))
+        return self._point(chains[row], None if spatial is None else spatial[row], orders, costs[row].tolist())
+
+    def _show(
+        self, tops: Tops[IntegerPoint], chains: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray
+    ) -> None:
+        """Show the best of many chains that were priced to those that are kept: of equal costs the first."""
+        _, firsts = np.unique(costs, axis=0, return_index=True)
+        largest = costs[firsts].max(axis=1)
+        for number in np.argsort(largest, kind="stable")[: tops.count].tolist():
+            if largest[number] < inf and largest[number] <= tops.worst:
+                tops.show(self._row(chains, spatial, costs, chosen, int(firsts[number])))
 
     def reachable(self, bound: float) -> float:
         """The least cost that a whole number of words makes at some level, no less than a bound: a bound as well."""

@@ -19,6 +19,7 @@ from optmap.search.whole.counts import EQUAL, aligned_chains, count_optimum
 from optmap.search.whole.descent import BlockDescent
 from optmap.search.whole.one_level import imposed_optimum, level_optimum
 from optmap.search.whole.tile_pairs import beam, divisor_optimum, divisors_around
+from optmap.search.whole.tops import Tops
 from optmap.search.whole.whole_tiles import whole_tiles
 from optmap.solvers.status import Stop
 
@@ -48,6 +49,8 @@ class IntegerResult:
     """`optimal` if the point reaches the bound, else `search_ended` or `time_limit`."""
     exhaustive: bool
     """Whether the point is proved optimal by enumeration."""
+    others: tuple[IntegerPoint, ...] = ()
+    """The next best of those that were priced, best first."""
 
 
 @dataclass(slots=True)
@@ -113,6 +116,7 @@ def integer_search(
     divisors: bool = False,
     clock: Clock = NO_LIMIT,
     progress: Callable[[str], None] | None = None,
+    top: int = 1,
 ) -> IntegerResult:
     """Find the best integer mapping.
 
@@ -125,11 +129,13 @@ def integer_search(
         divisors: allow only tiles that divide the next outer one.
         clock: when the best so far is returned.
         progress: called with what is being done.
+        top: points that are wanted; no two have the same cost at every level.
 
     Raises:
         InfeasibleError: if no chain of integer tiles fits.
     """
-    costs = ChainCosts(setting)
+    tops = Tops[IntegerPoint](top) if top > 1 else None
+    costs = ChainCosts(setting, tops)
     tell = progress or (lambda _: None)
     one_core = setting.split_level is None
     imposed = _imposed(setting, costs, clock, divisors=divisors) if one_core else {}
@@ -157,7 +163,11 @@ def integer_search(
     late = clock.late and not (state.reached or state.exhaustive)
     bound = state.value if state.exhaustive else min(state.bound, state.value)
     return IntegerResult(
-        point=state.best, bound=bound, stop=conclusion(state.value, bound, late=late), exhaustive=state.exhaustive
+        point=state.best,
+        bound=bound,
+        stop=conclusion(state.value, bound, late=late),
+        exhaustive=state.exhaustive,
+        others=() if tops is None else tops.beside(state.best),
     )
 
 

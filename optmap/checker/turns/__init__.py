@@ -1,0 +1,1 @@
+"""Chains on machines with meshes and prices: statements in turn."""

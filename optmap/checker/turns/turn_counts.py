@@ -1,0 +1,203 @@
+"""What statements in turn read, write, hold and cost: nests one by one, and tensors that are brought to stay.
+
+A nest is done as often as the loops around it have iterations. Where all those over sums of its result are at their
+first, it begins with nothing; in the others it goes on with what is there. A tensor that is brought is read outside and
+filled inside word by word; a result is updated outside whenever its content is another, and read again but for the
+first time. Nothing happens at once: cycles add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, prod
+from typing import Any
+
+from ..core.fabric import StatedFabric
+from ..nests.accesses import Counts, objective_value
+from .single import is_in_place, places_of
+from .stated_turns import StatedNest, StatedTurns, Staying
+
+
+@dataclass
+class TurnSum:
+    """What a statement costs, or a tensor that is brought."""
+
+    name: str
+    times: int
+    operations: int = 0
+    energy: Fraction = Fraction(0)
+    cycles: int = 0
+    port_cycles: int = 0
+
+
+@dataclass
+class TurnTotals:
+    """Everything that is counted of a tree."""
+
+    statements: list[TurnSum] = field(default_factory=list)
+    moving: list[TurnSum] = field(default_factory=list)
+    arithmetic: Fraction = Fraction(0)
+    accesses: dict[tuple[int, str], list[int]] = field(default_factory=dict)
+    """Reads, fills and updates per number of a memory and tensor."""
+    energies: dict[int, Fraction] = field(default_factory=dict)
+    """Per number of a memory, in pJ."""
+    crossing: dict[tuple[int, int, str], list[int]] = field(default_factory=dict)
+    """Words read outside and updated there, per numbers of inner and outer memory and tensor."""
+    held: dict[int, int] = field(default_factory=dict)
+    """The most that an instance of a memory holds."""
+
+    @property
+    def rows(self) -> list[TurnSum]:
+        """All that costs something."""
+        return [*self.statements, *self.moving]
+
+    @property
+    def energy(self) -> Fraction:
+        """Of everything."""
+        return sum((row.energy for row in self.rows), Fraction(0))
+
+    @property
+    def cycles(self) -> int:
+        """Of everything, one after the other."""
+        return sum(row.cycles for row in self.rows)
+
+    @property
+    def port_cycles(self) -> int:
+        """Of the slowest port in each turn."""
+        return sum(row.port_cycles for row in self.rows)
+
+    def merit(self, objective: str) -> Fraction:
+        """The value of an objective."""
+        return objective_value(objective, self.energy, self.cycles, self.port_cycles)
+
+
+def turn_totals(turns: StatedTurns, *, timeloop: bool) -> TurnTotals:
+    """Count a tree.
+
+    Args:
+        turns: the tree, whose nests keep to the rules of the machine.
+        timeloop: whether nests are counted as Timeloop does.
+    """
+    totals = TurnTotals()
+    for nest in turns.nests:
+        _add_nest(totals, turns, nest, timeloop=timeloop)
+    for stay in turns.moving:
+        _add_moving(totals, turns, stay)
+    return totals
+
+
+def _add_nest(totals: TurnTotals, turns: StatedTurns, nest: StatedNest, *, timeloop: bool) -> None:
+    chain, around = turns.chain, nest.state.loops
+    result = {d for axis in nest.fabric.operands[0][1] for d in axis}
+    times = prod(loop.trips for loop in around)
+    begun = prod(loop.trips for loop in around if loop.dim in result)
+    first = Counts(nest.loops, timeloop=timeloop)
+    ways = [(begun, first)]
+    if times > begun:
+        ways.append((times - begun, Counts(nest.loops, timeloop=timeloop, going_on=True)))
+    row = TurnSum(chain.names[nest.statement], times)
+    for many, counts in ways:
+        row.operations += many * counts.operations
+        row.energy += many * counts.energy
+        row.cycles += many * counts.cycles
+        row.port_cycles += many * max(counts.port_cycles)
+        totals.arithmetic += many * counts.arithmetic
+        for number, own in enumerate(counts.rows):
+            _pay(totals, number, many * counts.energies[number])
+            for i, (reads, fills, updates, _, _) in own.items():
+                _add(totals, number, _stored(turns, nest.fabric, i), many, (reads, fills, updates))
+        for i in range(len(nest.fabric.operands)):
+            keepers = [number for number, own in enumerate(counts.rows) if i in own]
+            for inner, outer in pairwise(keepers):
+                reads, _, updates, _, _ = counts.rows[outer][i]
+                _cross(totals, (inner, outer, _stored(turns, nest.fabric, i)), many * reads, many * updates)
+    totals.statements.append(row)
+    _hold(totals, turns, nest, first)
+
+
+def _stored(turns: StatedTurns, fabric: StatedFabric, i: int) -> str:
+    return turns.chain.held[fabric.work.tensors[i][0]]
+
+
+def _add(totals: TurnTotals, number: int, tensor: str, times: int, words: tuple[int, int, int]) -> None:
+    row = totals.accesses.setdefault((number, tensor), [0, 0, 0])
+    for place, count in enumerate(words):
+        row[place] += times * count
+
+
+def _pay(totals: TurnTotals, number: int, energy: Fraction) -> None:
+    totals.energies[number] = totals.energies.get(number, Fraction(0)) + energy
+
+
+def _cross(totals: TurnTotals, key: tuple[int, int, str], loads: int, stores: int) -> None:
+    row = totals.crossing.setdefault(key, [0, 0])
+    row[0] += loads
+    row[1] += stores
+
+
+def _hold(totals: TurnTotals, turns: StatedTurns, nest: StatedNest, counts: Counts) -> None:
+    """Tiles of what is not given, and what stays, in words of the chain where a capacity is in bytes."""
+    for number, memory in enumerate(nest.fabric.memories[:-1]):
+        level = turns.machine["levels"][number]
+        in_words = level["capacity"]["unit"] == "words" or level["word_bits"] is not None
+        scale = 1 if in_words else nest.fabric.work.word_bits // turns.chain.word_bits
+        weights = {i: weight for _, each, _ in memory.rooms for i, weight in each.items()}
+        used = sum(
+            scale * memory.taken(i, weights[i], entry[3]) for i, entry in counts.rows[number].items() if i in weights
+        )
+        stays = [stay for stay in nest.state.stays if stay.level == number]
+        used += turns.room(number, stays, turns.chain.word_bits) if stays else 0
+        totals.held[number] = max(used, totals.held.get(number, 0))
+
+
+def _add_moving(totals: TurnTotals, turns: StatedTurns, stay: Staying) -> None:
+    chain, source = turns.chain, stay.source or 0
+    number = next(
+        n
+        for n in turns.order
+        if not is_in_place(chain, n) and places_of(chain, n, stay.tensor) and _is_below(turns, stay, n)
+    )
+    fabric, i = turns.plain(number, chain.extents), places_of(chain, number, stay.tensor)[0]
+    row = TurnSum(stay.tensor, stay.contents)
+    again = stay.contents - (stay.different if stay.made else 0)
+    back = stay.contents if stay.made else 0
+    come = {(source, "read"): stay.elements, (stay.level, "fill"): stay.elements}
+    go = {(source, "update"): stay.elements}
+    for times, passed in ((again, come), (back, go)):
+        slowest = 0
+        for (place, kind), count in passed.items():
+            memory, widths = fabric.memories[place], fabric.memories[place].widths
+            paid = ceil(widths.entries(i, count) / memory.block) * memory.prices[kind]
+            paid += widths.energy(i, kind, Fraction(count))
+            _pay(totals, place, times * paid)
+            row.energy += times * paid
+            ports = ("read", "shared") if kind == "read" else ("write", "shared")
+            rates = [memory.rates[port] for port in ports if port in memory.rates]
+            slowest = max([slowest, *(ceil(widths.passing(i, count) / rate) for rate in rates)])
+            words = {"read": (count, 0, 0), "fill": (0, count, 0), "update": (0, 0, count)}[kind]
+            _add(totals, place, stay.tensor, times, words)
+        row.cycles += times * slowest
+    row.port_cycles = row.cycles
+    _add(totals, stay.level, stay.tensor, 0, (0, 0, 0))
+    _cross(totals, (stay.level, source, stay.tensor), again * stay.elements, back * stay.elements)
+    totals.moving.append(row)
+
+
+def _is_below(turns: StatedTurns, stay: Staying, number: int) -> bool:
+    return stay in turns.paths[number][1].stays
+
+
+def said_rows(rows: list[TurnSum]) -> list[dict[str, Any]]:
+    """Numbers of statements, or of tensors that are brought, as documents have them beside their energy."""
+    return [
+        {
+            "name": row.name,
+            "times": row.times,
+            "operations": row.operations,
+            "cycles": row.cycles,
+            "port_cycles": row.port_cycles,
+        }
+        for row in rows
+    ]

@@ -1,0 +1,361 @@
+"""A mapping of a chain on a machine with meshes and prices: statements in turn, what is between them kept on chip.
+
+Each statement is mapped by the methods that map one statement, on a machine with what is kept outside as rules
+(`machines.given`). Of neighbours that are done together, some ways to cut them into blocks are tried (`blocks`); the
+groups are chosen so that the objective of the whole chain is least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+
+from optmap.base.errors import InfeasibleError, LimitError
+from optmap.count.meshes.in_turn import InTurnCount, TurnCost, count_in_turn
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.given import KeptBlock, with_given
+from optmap.mappings.nodes import Compute, Keep, Loop, Node
+from optmap.mappings.parts import branch_of
+from optmap.mappings.tree import MappingTree
+from optmap.questions.options import Merit, TileRule
+from optmap.search.chains.alone import in_turn, one_after_other, part_of, tails_of
+from optmap.search.chains.blocks import (
+    BlockChoice,
+    GroupBlock,
+    TurnGroup,
+    accesses_to,
+    common_levels,
+    level_choices,
+)
+from optmap.search.found import Found
+from optmap.search.method import METHODS
+from optmap.search.question import Question
+from optmap.workloads.chain import TensorRole
+from optmap.workloads.single import is_elementwise, is_in_place, product_alone
+from optmap.workloads.workload import Workload
+
+FAMILY = (
+    "neighbouring statements block by block, what they hand on kept in one level on chip, or one after the other with "
+    "it in the outermost memory; each with perfect factors of every dim"
+)
+APART = "statements one after the other, what they hand on in the outermost memory; each with perfect factors"
+SKETCH, FINAL = "sunstone", "exact"
+"""Methods that map one statement: blocks are compared by the first, the best one is mapped by the second."""
+LONGEST = 4
+"""Statements that are done together, at most."""
+EACH = 0.1
+"""Of the time limit: what one nest may take where several are compared."""
+LEFT = 0.7
+"""Of the time limit: when so much is left, no more nests are looked for by the better method."""
+AT_ONCE = 2
+"""Blocks of a group that look best, whose nests are looked for by the better method whatever the other one found."""
+TRIED = 10
+"""Blocks of a group whose nests are looked for."""
+IN_PLACE = (
+    "functions that are done in place are applied to elements as they are stored or read: no access, energy or cycle "
+    "of them is counted"
+)
+POINTWISE = (
+    "functions of several tensors element by element take an operation at each point, and move what a product would"
+)
+IN_TURN = (
+    "statements are done in turn: cycles are the sum of theirs, and energy-delay is the product of both sums; nothing "
+    "is computed again"
+)
+
+
+def fused(question: Question) -> Found:
+    """A mapping of a chain, neighbours done together where that pays.
+
+    Args:
+        question: of a chain of products and functions in place, and a machine with meshes and prices.
+
+    Raises:
+        InputError: for a statement that is neither, by name.
+        InfeasibleError: if a statement has no mapping.
+    """
+    return _InTurn(question).best(together=True)
+
+
+def apart(question: Question) -> Found:
+    """A mapping of a chain, one statement after the other; as `fused`."""
+    return _InTurn(question).best(together=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Segment:
+    """Some neighbours with the nodes that do them, and what they cost."""
+
+    names: tuple[str, ...]
+    group: TurnGroup | None
+    block: GroupBlock | None
+    nodes: tuple[Node, ...]
+    rows: tuple[TurnCost, ...]
+
+    def cost(self, merit: Merit) -> Fraction:
+        """The objective of these alone."""
+        return merit.of(*_sums(self.rows))
+
+
+def _sums(rows: Iterable[TurnCost]) -> tuple[Fraction, int, int]:
+    """Energy, cycles and cycles of ports of all."""
+    every = list(rows)
+    energy = sum((row.energy_pj for row in every), Fraction(0))
+    return energy, sum(row.cycles for row in every), sum(row.port_cycles for row in every)
+
+
+def _all_rows(way: Iterable[_Segment]) -> Iterator[TurnCost]:
+    return (row for segment in way for row in segment.rows)
+
+
+class _InTurn:
+    """Looks for mappings of one chain."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.workload, self.machine = question, question.workload, question.machine
+        self.tails = tails_of(self.workload)
+        self.names = tuple(each.name for each in self.workload.statements if not is_in_place(self.workload, each.name))
+        self.alone = {name: product_alone(self.workload, name) for name in self.names}
+        self.fabrics: dict[str, Fabric] = {name: fabric_of(alone, self.machine) for name, alone in self.alone.items()}
+        self.merit = question.merit
+        self.share = 1.0
+        self.nests: dict[object, tuple[Node, ...] | None] = {}
+
+    def best(self, *, together: bool) -> Found:
+        """The best mapping that was found."""
+        question = self.question
+        segments = [self._single(name, FINAL if not together else SKETCH) for name in self.names]
+        notes: list[str] = []
+        if together:
+            self.share = EACH
+            groups = self._groups(notes)
+            segments = self._chosen(segments, groups)
+            again = self._refined(segments, groups)
+            segments = self._chosen([again[name] for name in self.names], groups)
+        inside = {tensor for each in segments if each.group for tensor, _ in each.group.inner}
+        tree = self._tree(segments, inside)
+        pointwise = any(is_elementwise(self.workload.statement(name)) for name in self.names)
+        in_place = len(self.names) < len(self.workload.statements)
+        return Found(
+            mapping=tree,
+            space=FAMILY if together else APART,
+            late=question.clock.late,
+            notes=(IN_TURN, *((IN_PLACE,) if in_place else ()), *((POINTWISE,) if pointwise else ()), *notes),
+        )
+
+    def _groups(self, notes: list[str]) -> dict[tuple[int, int], list[_Segment]]:
+        """Ways to do neighbours together, by the number of the first one and of that behind the last."""
+        groups: dict[tuple[int, int], list[_Segment]] = {}
+        reasons: list[str] = []
+        for first in range(len(self.names)):
+            for beyond in range(first + 2, min(len(self.names), first + LONGEST) + 1):
+                found = list(self._together(self.names[first:beyond], reasons))
+                if found:
+                    groups[first, beyond] = found
+        if not groups:
+            notes += [f"nothing is kept on chip: {reason}" for reason in reasons[:1]]
+        return groups
+
+    def _chosen(self, single: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> list[_Segment]:
+        """The segments, one after the other, with the least objective of all together."""
+        kept: list[list[list[_Segment]]] = [[[]]]
+        for beyond in range(1, len(self.names) + 1):
+            ways = [[*before, single[beyond - 1]] for before in kept[beyond - 1]]
+            for (first, last), found in groups.items():
+                if last == beyond:
+                    ways += [[*before, segment] for before in kept[first] for segment in found]
+            kept.append(self._undominated(ways))
+        return min(kept[-1], key=lambda way: self.merit.of(*_sums(_all_rows(way))))
+
+    def _refined(self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> dict[str, _Segment]:
+        """Nests by the better method: of what was chosen, then of every single statement, then of other good blocks.
+
+        Args:
+            chosen: what is best so far.
+            groups: ways to do neighbours together; better ones are added.
+
+        Returns:
+            The segments of single statements.
+        """
+        single = {name: self._single(name, SKETCH) for name in self.names}
+        done = set[int]()
+        rest = sorted((each for found in groups.values() for each in found), key=lambda each: each.cost(self.merit))
+        places = {segment.names: key for key, found in groups.items() for segment in found}
+        firsts = [segment for found in groups.values() for segment in found[:AT_ONCE]]
+        for segment in [*chosen, *single.values(), *firsts, *rest]:
+            if id(segment) in done or self.question.clock.left < LEFT * self.question.time_limit:
+                continue
+            done.add(id(segment))
+            if segment.group is None or segment.block is None:
+                (name,) = segment.names
+                single[name] = min(self._single(name, FINAL), single[name], key=lambda each: each.cost(self.merit))
+            elif (better := self._segment(segment.group, segment.block, FINAL)) is not None:
+                groups[places[segment.names]].append(better)
+        return single
+
+    @staticmethod
+    def _undominated(ways: list[list[_Segment]]) -> list[list[_Segment]]:
+        """Ways of which no other one is as good in energy, cycles and cycles of ports."""
+        found: list[tuple[tuple[Fraction, int, int], list[_Segment]]] = []
+        priced = ((_sums(_all_rows(way)), way) for way in ways)
+        for (energy, cycles, ports), way in sorted(priced, key=lambda pair: pair[0]):
+            if not any(e <= energy and c <= cycles and p <= ports for (e, c, p), _ in found):
+                found.append(((energy, cycles, ports), way))
+        return [way for _, way in found]
+
+    def _together(self, names: tuple[str, ...], reasons: list[str]) -> Iterator[_Segment]:
+        """Ways to do some neighbours together; why there are none is added to the reasons."""
+        stored = self.workload.stored_as
+        made = [stored[name] for name in names]
+        inner = [tensor for tensor in made if self._stays_inside(tensor, names)]
+        if not all(any(t == stored[a] for t in inner for a in self._accesses(name)) for name in names):
+            reasons.append(f"{' and '.join(names)}: what one makes is read elsewhere, or is an output")
+            return
+        levels = [common_levels(self.fabrics, self.workload, names, tensor) for tensor in inner]
+        for tensor, may in zip(inner, levels, strict=True):
+            if not may:
+                may.append(self.machine.memory)
+                reasons.append(
+                    f"no level of {self.machine.name} of which there is one instance may keep {tensor} both as it is "
+                    "made and as it is read"
+                )
+        if all(may == [self.machine.memory] for may in levels):
+            return
+        timed = self.merit is not Merit.ENERGY
+        for choice in islice(level_choices(levels), LONGEST):
+            group = TurnGroup(names=names, inner=tuple(zip(inner, choice, strict=True)))
+            for block in islice(BlockChoice(self.workload, group, self.fabrics).best(timed=timed), TRIED):
+                if self.question.clock.late:
+                    return
+                self.question.tell(f"{' and '.join(names)} in blocks {dict(block.loops)}")
+                segment = self._segment(group, block, SKETCH)
+                if segment is not None:
+                    yield segment
+
+    def _accesses(self, name: str) -> list[str]:
+        return [access.name for access in self.workload.statement(name).accesses]
+
+    def _stays_inside(self, tensor: str, names: tuple[str, ...]) -> bool:
+        """Whether an intermediate is read by some statements, and by no others."""
+        stored = self.workload.stored_as
+        if self.workload.roles[tensor] is not TensorRole.INTERMEDIATE:
+            return False
+        readers = [
+            each.name
+            for each in self.workload.statements
+            if each.name in self.names and any(stored[a.name] == tensor for a in each.inputs)
+        ]
+        return bool(readers) and set(readers) <= set(names)
+
+    def _single(self, name: str, method: str) -> _Segment:
+        nodes = self._nest(name, self.alone[name], {}, (), method)
+        found = None if nodes is None else self._counted((name,), None, None, nodes)
+        if found is None:
+            raise InfeasibleError(f"{self.alone[name].title} has no mapping on {self.machine.name} in perfect factors")
+        return found
+
+    def _segment(self, group: TurnGroup, block: GroupBlock, method: str) -> _Segment | None:
+        """A group cut into blocks; None if a statement finds no place."""
+        stored = self.workload.stored_as
+        left = {**self.workload.extents, **dict(block.loops)}
+        level = next(level for _, level in group.inner if level != self.machine.memory)
+        homes = {**dict(group.inner), **{tensor: level for tensor, _ in block.stays}}
+        kept = [self._kept(t, home, block, group) for t, home in homes.items() if home != self.machine.memory]
+        branches = []
+        for name in group.names:
+            alone = product_alone(self.workload, name, left)
+            mine = {a.name: homes[stored[a.name]] for a in alone.tensors if stored[a.name] in homes}
+            names = {stored[a.name]: a.name for a in alone.tensors}
+            blocks = tuple(replace(each, tensor=names.get(each.tensor, each.tensor)) for each in kept)
+            nodes = self._nest(name, alone, mine, blocks, method)
+            if nodes is None:
+                return None
+            branches.append(nodes)
+            if stored[name] in dict(group.inner):
+                branches += [(Compute(statement=each),) for each in self.tails.get(name, ())]
+        around: list[Node] = [*self._keeps(block, homes, 0)]
+        for depth, (dim, tile) in enumerate(block.loops, 1):
+            around += [Loop(dim=dim, tile=tile), *self._keeps(block, homes, depth)]
+        nodes = (
+            *around,
+            *(Keep(level=level, tensors=(tensor,)) for tensor, level in group.inner),
+            *in_turn(branches),
+        )
+        return self._counted(group.names, group, block, nodes)
+
+    @staticmethod
+    def _keeps(block: GroupBlock, homes: dict[str, str], depth: int) -> Iterator[Keep]:
+        for tensor, around in block.stays:
+            if around == depth:
+                yield Keep(level=homes[tensor], tensors=(tensor,))
+
+    def _kept(self, tensor: str, level: str, block: GroupBlock, group: TurnGroup) -> KeptBlock:
+        """What stays of a tensor."""
+        around = dict(block.stays).get(tensor, len(block.loops))
+        left = {**self.workload.extents, **dict(block.loops[:around])}
+        access = accesses_to(self.workload, group.names, tensor)[0]
+        elements = access.footprint({d: left[d] for d in access.dims})
+        return KeptBlock(level=level, tensor=tensor, elements=elements, bits=access.bits)
+
+    def _nest(
+        self, name: str, alone: Workload, homes: dict[str, str], kept: tuple[KeptBlock, ...], method: str
+    ) -> tuple[Node, ...] | None:
+        """The nodes of a statement alone; None if it finds no place."""
+        key = (name, alone.sizes, tuple(sorted(homes.items())), kept, method)
+        if key not in self.nests:
+            self.nests[key] = self._searched(alone, homes, kept, method)
+        return self.nests[key]
+
+    def _searched(
+        self, alone: Workload, homes: dict[str, str], kept: tuple[KeptBlock, ...], method: str
+    ) -> tuple[Node, ...] | None:
+        machine = with_given(self.machine, alone, homes, kept)
+        if machine is None:
+            return None
+        asked = Question(
+            workload=alone,
+            machine=machine,
+            objective=self.question.objective,
+            counting=self.question.counting,
+            method=method,
+            tiles=TileRule.DIVISORS,
+            time_limit=max(1.0, min(self.question.clock.left / 2, self.share * self.question.time_limit)),
+            seed=self.question.seed,
+        )
+        for tried in dict.fromkeys((method, FINAL)):
+            try:
+                answer = METHODS[tried].run(asked)
+            except (InfeasibleError, LimitError):
+                continue
+            return branch_of(answer.mapping, alone, machine, tuple(homes))
+        return None
+
+    def _counted(
+        self, names: tuple[str, ...], group: TurnGroup | None, block: GroupBlock | None, nodes: tuple[Node, ...]
+    ) -> _Segment | None:
+        """A segment with what it costs, counted as a chain of its own; None if it does not fit."""
+        count = self._count_of(names, group, nodes)
+        if count is None:
+            return None
+        return _Segment(names=names, group=group, block=block, nodes=nodes, rows=count.rows)
+
+    def _count_of(self, names: tuple[str, ...], group: TurnGroup | None, nodes: tuple[Node, ...]) -> InTurnCount | None:
+        inside = {tensor for tensor, _ in group.inner} if group else set()
+        handed = [name for name in names if self.workload.stored_as[name] in inside]
+        tails = (each for name in handed for each in self.tails.get(name, ()))
+        part = part_of(self.workload, (*tails, *names))
+        count = count_in_turn(MappingTree(workload=part, machine=self.machine, nodes=nodes), self.question.counting)
+        return None if count.broken else count
+
+    def _tree(self, segments: list[_Segment], inside: set[str]) -> MappingTree:
+        """All segments one after the other."""
+        branches: list[tuple[Node, ...]] = []
+        for segment in segments:
+            branches.append(segment.nodes)
+            for name in segment.names:
+                if self.workload.stored_as[name] not in inside:
+                    branches += [(Compute(statement=each),) for each in self.tails.get(name, ())]
+        nodes = one_after_other(self.workload, self.machine.memory, branches, inside)
+        return MappingTree(workload=self.workload, machine=self.machine, nodes=nodes)

@@ -1,0 +1,22 @@
+"""An answer about a chain held to the walk of its mapping, its floor, its file and the checker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import optmap
+from optmap.count.trees import walk_tree
+
+
+def hold(answer: Any, folder: Path) -> None:
+    """Refuse an answer whose counts are not those of the literal walk, or whose file does not hold."""
+    walk = walk_tree(answer.mapping)
+    assert answer.count.moved == walk.moved
+    assert [room.occupancy_words for room in answer.count.rooms] == [room.occupancy_words for room in walk.rooms]
+    assert not answer.count.broken
+    assert answer.bound.value <= answer.cost
+    path = folder / "answer.json"
+    answer.save(path)
+    optmap.check(path)
+    assert not optmap.evaluate(path).disagreements
