@@ -30,7 +30,8 @@ Examples:
   optmap bench r9.json r9-2.json --machine host.yaml      # what solve --top 2 -o r9.json wrote
 
 Solutions of a workload are its candidates, in their order, and nothing is searched; one of the caches alone
-(solve --innermost L1) gets the register tile that is predicted to be fastest. The machine is the one at hand, as optmap detect -o host.yaml describes it.
+(solve --innermost L1) gets the register tile that is predicted to be fastest. The machine is the one at hand,
+as optmap detect -o host.yaml describes it.
 
 Exit codes: 0 compared, 2 bad input, or no compiler or no library here, 5 our code computes something else.
 """

@@ -115,7 +115,7 @@ class RowBlock:
 
     @property
     def first(self) -> tuple[str, ...]:
-        """What is kept of a row before its first element: what the function keeps, and the count where it is asked for."""
+        """What is kept of a row before its first element, and the count of its elements where it is asked for."""
         return (*self.function.first, *(["0"] if self._counted else []))
 
     @property
