@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shutil.rmtree(output / name, ignore_errors=True)
     every = pages(output / "run")
     running = [page for page in to_run(every) if chosen.only in page.name and not chosen.no_run]
+    running.sort(key=lambda page: -page.text.count("```sh"))  # long ones first: none is left alone at the end
     with ThreadPoolExecutor(chosen.jobs) as pool:
         failed = sum(pool.map(lambda page: _run(page, environment(output), chosen.update), running))
     _say(f"{len(running)} pages were run, {failed} failed, after {time.monotonic() - begun:.0f} s")

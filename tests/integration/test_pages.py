@@ -29,7 +29,12 @@ sys.path.append(str(ROOT / "docs"))
 from making.blocks import Block, blocks  # noqa: E402 - from docs
 from making.stage import GIVEN  # noqa: E402
 
-PAGES = {path.relative_to(ROOT / "docs").as_posix(): path for path in sorted((ROOT / "docs").rglob("*.md"))}
+DOCS = ROOT / "docs"
+PAGES = {
+    path.relative_to(DOCS).as_posix(): path
+    for path in sorted(DOCS.rglob("*.md"))
+    if "_build" not in path.relative_to(DOCS).parts
+}
 GROUP: Any = typer.main.get_command(app)
 CONTEXT = GROUP.make_context("optmap", ["list"], resilient_parsing=True)
 RUN = (
