@@ -21,7 +21,8 @@ def is_elementwise(statement: Statement) -> bool:
 
 def is_single(statement: Statement) -> bool:
     """Whether a statement has mappings of its own on machines with meshes and prices."""
-    return (statement.multiplies or is_elementwise(statement)) and not statement.domain
+    once = len({access.name for access in statement.accesses}) == len(statement.accesses)
+    return (statement.multiplies or is_elementwise(statement)) and not statement.domain and once
 
 
 def product_alone(workload: Workload, name: str, left: dict[str, int] | None = None) -> Workload:
@@ -41,6 +42,7 @@ def product_alone(workload: Workload, name: str, left: dict[str, int] | None = N
     statement = workload.statement(name)
     if not is_single(statement):
         what = "is neither a sum of products nor a function of several tensors element by element"
+        what = "reads a tensor twice" if is_elementwise(statement) or statement.multiplies else what
         what = "has a function of rows" if statement.row is not None else what
         what = "has a condition" if statement.domain else what
         raise InputError(

@@ -201,11 +201,14 @@ def test_a_tree_is_read_as_nests():
             "P .* has a function of rows",
         ),
         ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", "S .* has a condition"),
+        ("S[m,l] = A[m,k]*A[l,k]; C[m,n] = S[m,l]*D[l,n]", "S .* reads a tensor twice"),
     ],
 )
 def test_what_is_not_counted_is_refused_by_name(text, reason):
     with pytest.raises(InputError, match=reason):
         optmap.solve(text, extents=EXTENTS, machine="eyeriss")
+    with pytest.raises(InputError, match=reason):
+        optmap.bound(text, extents=EXTENTS, machine="eyeriss", objective="energy")
 
 
 def test_a_machine_without_a_level_for_both_says_so():

@@ -126,14 +126,13 @@ class _InTurn:
     def best(self, *, together: bool) -> Found:
         """The best mapping that was found."""
         question = self.question
-        segments = [self._single(name, FINAL if not together else SKETCH) for name in self.names]
+        segments = [self._single(name, FINAL) for name in self.names]
         notes: list[str] = []
         if together:
             self.share = EACH
             groups = self._groups(notes)
+            self._refine(self._chosen(segments, groups), groups)
             segments = self._chosen(segments, groups)
-            again = self._refined(segments, groups)
-            segments = self._chosen([again[name] for name in self.names], groups)
         inside = {tensor for each in segments if each.group for tensor, _ in each.group.inner}
         tree = self._tree(segments, inside)
         pointwise = any(is_elementwise(self.workload.statement(name)) for name in self.names)
@@ -169,31 +168,26 @@ class _InTurn:
             kept.append(self._undominated(ways))
         return min(kept[-1], key=lambda way: self.merit.of(*_sums(_all_rows(way))))
 
-    def _refined(self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> dict[str, _Segment]:
-        """Nests by the better method: of what was chosen, then of every single statement, then of other good blocks.
+    def _refine(self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> None:
+        """Nests of groups by the better method: of what was chosen, of what looked best, then of other good blocks.
 
         Args:
             chosen: what is best so far.
             groups: ways to do neighbours together; better ones are added.
-
-        Returns:
-            The segments of single statements.
         """
-        single = {name: self._single(name, SKETCH) for name in self.names}
-        done = set[int]()
-        rest = sorted((each for found in groups.values() for each in found), key=lambda each: each.cost(self.merit))
         places = {segment.names: key for key, found in groups.items() for segment in found}
         firsts = [segment for found in groups.values() for segment in found[:AT_ONCE]]
-        for segment in [*chosen, *single.values(), *firsts, *rest]:
-            if id(segment) in done or self.question.clock.left < LEFT * self.question.time_limit:
+        rest = sorted((each for found in groups.values() for each in found), key=lambda each: each.cost(self.merit))
+        done = set[int]()
+        for segment in [*chosen, *firsts, *rest]:
+            if segment.group is None or segment.block is None or id(segment) in done:
                 continue
+            if self.question.clock.left < LEFT * self.question.time_limit:
+                return
             done.add(id(segment))
-            if segment.group is None or segment.block is None:
-                (name,) = segment.names
-                single[name] = min(self._single(name, FINAL), single[name], key=lambda each: each.cost(self.merit))
-            elif (better := self._segment(segment.group, segment.block, FINAL)) is not None:
+            better = self._segment(segment.group, segment.block, FINAL)
+            if better is not None:
                 groups[places[segment.names]].append(better)
-        return single
 
     @staticmethod
     def _undominated(ways: list[list[_Segment]]) -> list[list[_Segment]]:
