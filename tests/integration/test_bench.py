@@ -57,7 +57,7 @@ def test_what_a_library_says_by_itself_is_not_in_the_document(
     ("arguments", "text"),
     [
         ((), "optmap detect"),
-        (("--machine", "i7-9700k"), "core"),
+        (("--machine", "balanced"), "core"),
         (("--threads", "two"), "1,2"),
         (("--against", "onedn"), "onednn"),
         (("--caches", "luke"), "cold"),

@@ -220,6 +220,7 @@ def test_library_accelerators_serve_every_kind_of_workload(name: str) -> None:
 def test_machines_have_the_units_that_they_are_known_for() -> None:
     units = {name: library.machine(name).cores for name in ACCELERATORS}
     assert units == {
+        "diannao": 256,
         "eyeriss": 168,
         "eyeriss_like": 168,
         "gemmini": 256,
