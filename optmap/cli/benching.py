@@ -27,11 +27,10 @@ Examples:
   optmap bench 'resnet18/*' 'yolo9000/*' --machine host.yaml --threads 1,2 --plot figures
   optmap bench mobilenet/M1 --machine host.yaml --caches both --against onednn --json -o m1.json
   optmap bench resnet18/R9 --machine host.yaml --against tvm,onednn --trials 256
-  optmap bench r9.json r9-2.json --machine host.yaml      # what solve --top 2 -o r9.json wrote
 
-Solutions of a workload are its candidates, in their order, and nothing is searched; one of the caches alone
-(solve --innermost L1) gets the register tile that is predicted to be fastest. The machine is the one at hand,
-as optmap detect -o host.yaml describes it.
+Solutions of a workload (the files that solve --top 5 -o r9.json writes) are its candidates, in their order,
+and nothing is searched; one of the caches alone (solve --innermost L1) gets the register tile that is predicted
+to be fastest. The machine is the one at hand, as optmap detect -o host.yaml describes it.
 
 Exit codes: 0 compared, 2 bad input, or no compiler or no library here, 5 our code computes something else.
 """
@@ -48,7 +47,7 @@ def bench(
     workloads: Annotated[
         list[str],
         workloads_argument(
-            "Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, or statements."
+            "Library names (resnet18/R9, 'resnet18/*'), networks (resnet18), YAML files, statements, or solutions."
         ),
     ],
     machine: MachineOption = None,

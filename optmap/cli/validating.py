@@ -34,8 +34,7 @@ bandwidth. With several layers the last row has the medians.
 \b
 Examples:
   optmap validate resnet18/R9 --machine host.yaml
-  optmap validate resnet18/R9 yolo9000/Y5 --machine host.yaml --samples 40 --plot figures -o validation.json
-  optmap validate resnet18/R9 --machine host.yaml --models time,bottleneck
+  optmap validate resnet18/R9 yolo9000/Y5 --machine host.yaml --models time,bottleneck --plot figures -o validation.json
   optmap validate 'C[i,j] += A[i,k]*B[k,j]' --extents i=256,j=256,k=256 --machine host.yaml --no-simulate
 
 The machine is the one at hand, as optmap detect -o host.yaml describes it. The same seed draws the same
