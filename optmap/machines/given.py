@@ -9,7 +9,7 @@ whatever searches, counts or bounds mappings of one statement does so unchanged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from optmap.base.errors import InputError
@@ -121,13 +121,16 @@ def _cut(
     sizes = Counter[str]()
     for block in kept:
         sizes[block.tensor] += taken(level, block)
-    own = sum(sizes[tensor] for tensor in {names[access] for access in here})
+    own = sum(sizes[names[access]] for access in here)  # read twice, there once: nests have a tile of each read
     rest, capacity = level.capacity.amount - sum(sizes.values()), level.capacity
+    if rest < _least(level, word_bits):
+        full = _without_room(level, here)
+        if rest < 0 or full is None:
+            return None
+        level = full
     others = tuple(
         access for access, rule in _store(level).keeps if access not in here and rule is not KeepRule.REFUSED
     )
-    if rest < 0 or (others and rest < _least(level, word_bits)):
-        return None
     parts = [(GIVEN, tuple(here), own)] * bool(own)
     parts += [("rest", others, rest)] * bool(others)
     if not parts:
@@ -138,6 +141,14 @@ def _cut(
     )
     total = sum(amount for _, _, amount in parts)
     return replace(level, capacity=replace(capacity, amount=total), partitions=partitions)
+
+
+def _without_room(level: Level, here: Collection[str]) -> Level | None:
+    """A level that keeps nothing but what is given there; None if it must."""
+    rules = dict(_store(level).keeps)
+    if any(rule is KeepRule.KEPT for access, rule in rules.items() if access not in here):
+        return None
+    return _ruled(level, {access: rule if access in here else KeepRule.REFUSED for access, rule in rules.items()})
 
 
 def _least(level: Level, word_bits: int) -> int:

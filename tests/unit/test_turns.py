@@ -1,12 +1,15 @@
 """Chains on machines with meshes: statements in turn, counted, against real sets iteration by iteration."""
 
+import random
 from dataclasses import replace
 
 import pytest
 from cases import cases
-from turn_cases import Case, literal
+from turn_cases import Case, literal, toy_machine
 
 from optmap.answers.proofs.chain_meshes import turn_floor
+from optmap.answers.proofs.floor import least_of
+from optmap.base.errors import InputError
 from optmap.checker.chains.chain_document import read_chain
 from optmap.checker.turns.stated_turns import StatedTurns
 from optmap.checker.turns.turn_counts import turn_totals
@@ -14,8 +17,14 @@ from optmap.count.meshes.in_turn import count_in_turn
 from optmap.files.machines import machine_document
 from optmap.files.trees import tree_document
 from optmap.files.workloads import workload_document
+from optmap.machines.fabric import fabric_of
+from optmap.mappings.nodes import Compute, Keep, Sequence
+from optmap.mappings.tree import MappingTree
 from optmap.questions.options import Merit
 from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
+from optmap.workloads.single import product_alone
+from optmap.workloads.workload import Semantics
 
 
 @pytest.mark.parametrize("seed", range(cases(60, 300)))
@@ -81,3 +90,49 @@ def test_a_room_too_small_by_a_word_is_said(seed):
             continue
         tree = replace(case.tree, machine=replace(case.machine, levels=levels))
         assert (not count_in_turn(tree).broken) is fits
+
+
+def kept_in_buffer(text, extents, kept, paths, room=10**6):
+    """A tree with one sequence under a Keep of the toy machine's buffer; per statement what each level keeps."""
+    chain, machine = parse_workload(text, extents, semantics=Semantics.ASSIGN), toy_machine(random.Random(0), room)
+    branches = tuple(
+        (
+            Keep(level="Buf", tensors=buffer),
+            Keep(level="Reg", tensors=registers),
+            Compute(statement=name),
+        )
+        for name, (buffer, registers) in paths.items()
+    )
+    nodes = (Keep(level="Buf", tensors=kept), Sequence(branches=branches))
+    return MappingTree(workload=chain, machine=machine, nodes=nodes)
+
+
+def test_a_tensor_that_is_read_twice_is_brought_once():
+    """Both reads of A have what is there once, which no floor may count for each of them."""
+    text, paths = "S[m] = A[m,k]*A[m,k]; C[m] = S[m]*A[m,k]", {"S": ((), ()), "C": ((), ("C",))}
+    tree = kept_in_buffer(text, {"m": 2, "k": 4}, ("A", "S"), paths, room=10)
+    count = count_in_turn(tree)
+    assert not count.broken
+    assert [row.reads for row in count.accesses if (row.memory, row.tensor) == ("Memory", "A")] == [8]
+    assert count.levels[1].occupancy_words == 10
+    floor, _ = turn_floor(tree.workload, tree.machine)
+    assert all(floor.merit(merit) <= count.merit(merit) for merit in Merit)
+    fabric = fabric_of(product_alone(tree.workload, "S"), tree.machine)
+    assert floor.statements[0].energy_pj < least_of(fabric, {}).energy_pj <= count.energy_pj + 8 * 100
+
+
+def test_a_level_that_is_full_to_the_last_word_can_be_passed_by():
+    text = "S[m,l] = A[m]*B[l]; C[m,l] = S[m,l]*D[m]"
+    paths = {"S": ((), ("A",)), "C": ((), ("D",))}
+    for room, fits in ((4, True), (3, False)):
+        tree = kept_in_buffer(text, {"m": 2, "l": 2}, ("S",), paths, room=room)
+        assert (not count_in_turn(tree).broken) is fits
+    paths = {"S": (("A",), ("A",)), "C": ((), ("D",))}
+    assert count_in_turn(kept_in_buffer(text, {"m": 2, "l": 2}, ("S",), paths, room=4)).broken
+
+
+def test_a_diagonal_that_is_brought_is_refused_by_name():
+    text, paths = "S[m] = A[m,m]*B[m]; C[m] = S[m]*A[m,m]", {"S": ((), ()), "C": ((), ())}
+    tree = kept_in_buffer(text, {"m": 3}, ("A", "S"), paths)
+    with pytest.raises(InputError, match="A that stays in Buf: subscripts of it share a dim"):
+        count_in_turn(tree)
