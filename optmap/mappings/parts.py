@@ -24,6 +24,7 @@ from optmap.mappings.levels import Mapping
 from optmap.mappings.nodes import Address, Compute, Keep, Loop, Node, PathLeaf, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.access import TensorAccess
+from optmap.workloads.axes import touched_at_least
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.single import UNCOUNTED, is_in_place, product_alone
 from optmap.workloads.statement import Statement
@@ -284,15 +285,17 @@ class _Reader:
             made=any(workload.stored_as[each.name] == tensor for each in below),
         )
         if source:
-            self._check_moving(stay, accesses)
+            self._check_moving(stay, accesses, above.left)
             self._check_way(stay, below)
         return stay
 
-    def _check_moving(self, stay: Stay, accesses: list[TensorAccess]) -> None:
+    def _check_moving(self, stay: Stay, accesses: list[TensorAccess], left: dict[str, int]) -> None:
         """Refuse contents that share elements, and wires on the way."""
         where = f"mapping tree: {UNCOUNTED}{stay.tensor} that stays in {stay.level}"
         if len({access.axes for access in accesses}) > 1:
             raise InputError(f"{where} for accesses with other subscripts")
+        if stay.block.elements != touched_at_least(accesses[0], left):
+            raise InputError(f"{where}: subscripts of it share a dim")
         windows = {d for axis in accesses[0].axes if len(axis.dims) > 1 for d in axis.dims}
         if any(loop.dim in windows and loop.trips > 1 for loop in stay.above):
             raise InputError(f"{where} under a loop over a dim of a window: neighbouring contents overlap")
@@ -349,14 +352,27 @@ class _Reader:
         homes = {access: last[tensor] for access, tensor in mine.items() if tensor in last}
         self._check_handed(alone, homes)
         given = {access for access, level in homes.items() if level != self.machine.memory}
-        blocks = [
-            replace(stay.block, tensor=next((a for a, t in mine.items() if t == stay.tensor), stay.tensor))
-            for stay in stays
-            if stay.level != self.machine.memory
-        ]
+        names = {tensor: access for access, tensor in reversed(mine.items())}
+        held = (stay for stay in stays if stay.level != self.machine.memory)
+        blocks = [replace(stay.block, tensor=names.get(stay.tensor, stay.tensor)) for stay in held]
         machine = with_given(self.machine, alone, homes, blocks)
+        if machine is not None and self._keeps_in_full(nodes, alone, machine, homes):
+            machine = None
         mapping = None if machine is None else self._nest(nodes, alone, machine, homes, given)
         yield TurnPart(statement=name, loops=above.loops, workload=alone, machine=machine, mapping=mapping, stays=stays)
+
+    def _keeps_in_full(self, nodes: tuple[Node, ...], alone: Workload, machine: Machine, homes: dict[str, str]) -> bool:
+        """Whether a path keeps something where what stays leaves no room."""
+        plain, given = (fabric_of(alone, each).memories for each in (self.machine, machine))
+        order = [memory.name for memory in plain]
+        return any(
+            plain[number].keeps[place] is not KeepRule.REFUSED and given[number].keeps[place] is KeepRule.REFUSED
+            for node in nodes
+            if isinstance(node, Keep)
+            for number in [order.index(node.level)]
+            for place, access in enumerate(alone.tensors)
+            if access.name in node.tensors and number < order.index(homes.get(access.name, self.machine.memory))
+        )
 
     def _nest(
         self, nodes: tuple[Node, ...], alone: Workload, machine: Machine, homes: dict[str, str], given: set[str]

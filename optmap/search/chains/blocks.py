@@ -176,6 +176,7 @@ class BlockChoice:
         intermediate = self.workload.roles[tensor] is TensorRole.INTERMEDIATE
         return (
             all(len(axis.dims) <= 1 for axis in access.axes)
+            and sum(len(axis.dims) for axis in access.axes) == len(access.dims)  # no diagonals
             and len({a.axes for a in inside}) == 1
             and not (intermediate and self.outer[tensor][1])
             and self.level in common_levels(self.fabrics, self.workload, self.group.names, tensor)
