@@ -79,6 +79,16 @@ def test_random_chains_are_counted_as_they_are_walked_and_proved_again(seed, tmp
     hold(answer, tmp_path)
 
 
+@pytest.mark.parametrize("rows", ["rmsnorm(S[m,l], l, whole)", "layernorm(S[m,l], l)", "softmax(S[m,l], l)"])
+@pytest.mark.parametrize("then", ["relu(P[m,l])", "layernorm(P[m,l], l)", "softmax(P[m,l], m)"])
+@pytest.mark.parametrize("sizes", [(15, 215), (12, 40, 60)])
+def test_what_is_done_in_place_after_a_function_of_whole_rows_waits_for_them(rows, then, sizes, tmp_path):
+    text = f"S[m,l] = A[m,k]*B[k,l]; P[m,l] = {rows}; T[m,l] = {then}; C[m,n] = T[m,l]*D[l,n]"
+    workload = parse_workload(text, {"k": 1, "l": 6, "m": 3, "n": 2}, semantics=Semantics.ASSIGN)
+    for method in ("fused", "apart"):
+        hold(optmap.solve(workload, machine=levels(*sizes), method=method, objective="bottleneck"), tmp_path)
+
+
 def test_every_boundary_has_a_floor_and_the_objective_is_formed_of_them():
     machine = levels(64, 512, 4096)
     answer = optmap.solve(PAIR, extents={"m": 64, "l": 64, "k": 16, "n": 16}, machine=machine, objective="sum")

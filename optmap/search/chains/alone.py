@@ -324,5 +324,16 @@ def _with_functions_at(
     rest = (*path[summed:place], *keeps(keep.level, inside), *path[place + 1 :])
     inner = levels[: levels.index(keep.level)]
     left = {**left, **{node.dim: node.tile for node in path[:summed] if isinstance(node, Loop)}}
+    if _reads_too_early(workload, tail, left):
+        return None
     functions = [_element_by_element(workload, workload.statement(each), inner, left) for each in tail]
     return (*above, Keep(level=keep.level, tensors=outside), Sequence(branches=(rest, *functions)))
+
+
+def _reads_too_early(workload: Workload, tail: Ordered[str], left: Mapping[str, int]) -> bool:
+    """Whether one function reads rows that another one has to complete first, and each time has a part of them."""
+    return any(
+        statistic.waits and not statistic.reads.keys().isdisjoint(tail) and left[row.dim] < workload.extents[row.dim]
+        for statistic in kept_tensors(workload).statistics
+        if statistic.made_by in tail and (row := workload.statement(statistic.made_by).row) is not None
+    )

@@ -48,7 +48,9 @@ def tiles_beside(question: Question, others: Callable[[Mapping[str, int]], int])
         others: words that stay beside a tile.
     """
     machine, bits, smaller = question.machine, question.workload.word_bits, question.machine
-    for _ in range(MOST_ROOMS):
+    least = sum(map(question.workload.weight, question.workload.accesses))  # of tiles of one element
+    rooms: list[int] = []
+    for tried in range(MOST_ROOMS):
         try:
             answer = METHODS[question.method].run(replace(question, machine=smaller))
         except InfeasibleError:
@@ -57,12 +59,20 @@ def tiles_beside(question: Question, others: Callable[[Mapping[str, int]], int])
         taken = [level.occupancy_words + words for level, words in zip(answer.levels, further, strict=True)]
         if all(words <= level.words(bits) for words, level in zip(taken, machine.levels, strict=True)):
             return answer.found.tiles
-        left = [level.words(bits) - words for level, words in zip(machine.levels, further, strict=True)]
-        if min(left) < 1:
+        last = tried == MOST_ROOMS - 2
+        left = [
+            least if last else max(least, level.words(bits) - words)
+            for level, words in zip(machine.levels, further, strict=True)
+        ]
+        left = [min(left[number:]) for number in range(len(left))]  # no more than what is outside
+        if left == rooms:
+            left = [least for _ in left]
+        if left == rooms:
             return None
+        rooms = left
         levels = (
             replace(level, capacity=Capacity(amount=words * level.buffering, unit="words"))
-            for level, words in zip(machine.levels, left, strict=True)
+            for level, words in zip(machine.levels, rooms, strict=True)
         )
         smaller = replace(machine, levels=tuple(levels))
     return None
