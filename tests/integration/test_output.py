@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import Run, some
+from cases import Run
 
 import optmap as package
 
@@ -169,7 +169,8 @@ def _unprivileged() -> tuple[str, ...]:
     return ("setpriv", *user, f"--inh-caps={reading}", f"--ambient-caps={reading}")
 
 
-@pytest.mark.parametrize("home", some(["/nonexistent"], [None, "/nonexistent"]))
+@pytest.mark.longer
+@pytest.mark.parametrize("home", [None, "/nonexistent"])
 def test_without_rights_without_a_home_in_a_read_only_folder(place: Path, home: str | None) -> None:
     env = {"PATH": os.environ["PATH"], **({} if home is None else {"HOME": home})}
     inside = place / "writable"
@@ -214,7 +215,8 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("cores", some([64], [1, 4, 64]))
+@pytest.mark.longer
+@pytest.mark.parametrize("cores", [1, 4, 64])
 def test_any_number_of_cores(cores: int, tmp_path: Path) -> None:
     spec = tmp_path / "grid.yaml"
     spec.write_text(GRID, encoding="utf-8")

@@ -16,6 +16,7 @@ from optmap.api import question_of
 from optmap.base.errors import InfeasibleError
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.tree import MappingTree
+from optmap.search import Question
 from optmap.search.chains import masked
 from optmap.search.chains.banded import BandedWay, sizes_of
 from optmap.search.chains.family import Fused
@@ -24,7 +25,6 @@ from optmap.search.chains.pair import ProductPair, pair_of, steps_of
 from optmap.search.chains.runs import Part, Run, best_run
 from optmap.search.chains.solve import family_of
 from optmap.search.chains.trees import run_tree
-from optmap.search.question import Question
 from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.parser import parse_workload
 
@@ -61,7 +61,7 @@ def tree_of(question: Question, run: Run) -> MappingTree:
 @pytest.mark.parametrize("together", [True, False])
 def test_a_price_is_what_the_tree_moves_when_it_is_walked(together: bool) -> None:
     exact, found = 0, 0
-    for seed in range(cases(60, 1000)):
+    for seed in range(cases(15, 1000)):
         rng = random.Random(f"prices {seed}")
         question = asked(rng, objective=rng.choice(("traffic", "loads")))
         _, band = banded(question)
@@ -130,7 +130,7 @@ def test_no_fused_member_moves_fewer_words_than_the_best(seed: int) -> None:
     best = best_run(plain, steps_of(plain), memory, band=band)
     assert best is not None
     assert every
-    for member in rng.sample(every, min(len(every), cases(250, 5000))):
+    for member in rng.sample(every, min(len(every), cases(60, 5000))):
         run = Run(strip=plain.extents["m"], resident=(), parts=(Part(first=0, member=member),), ways=(), words=0)
         count = count_boxes(tree_of(question, run))
         assert count is not None
@@ -140,7 +140,7 @@ def test_no_fused_member_moves_fewer_words_than_the_best(seed: int) -> None:
 
 def test_nothing_is_worse_than_mappings_without_the_conditions() -> None:
     better = 0
-    for seed in range(cases(25, 300)):
+    for seed in range(cases(8, 300)):
         rng = random.Random(f"not worse {seed}")
         question = asked(rng, most=12)
         plain = question.workload.without_conditions

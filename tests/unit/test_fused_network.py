@@ -172,6 +172,7 @@ def test_words_are_as_large_as_those_of_the_network(tmp_path: Path) -> None:
     assert one.apart_words == 2 * sum(optmap.solve(layers[name], memory="1KiB").exact for name in ("one", "two"))
 
 
+@pytest.mark.longer
 def test_a_curve_is_one_network_after_another(encoder: Path, found: FusedNetwork, tmp_path: Path) -> None:
     command = ("network", encoder, "--fuse", "--curve", "--memory", "400B:4KiB", "--points", "2", "--jobs", "1")
     ran = run(*command, "--json", "--plot", tmp_path)
