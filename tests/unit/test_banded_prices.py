@@ -61,7 +61,7 @@ def tree_of(question: Question, run: Run) -> MappingTree:
 @pytest.mark.parametrize("together", [True, False])
 def test_a_price_is_what_the_tree_moves_when_it_is_walked(together: bool) -> None:
     exact, found = 0, 0
-    for seed in range(cases(15, 1000)):
+    for seed in range(cases(25, 1000)):
         rng = random.Random(f"prices {seed}")
         question = asked(rng, objective=rng.choice(("traffic", "loads")))
         _, band = banded(question)

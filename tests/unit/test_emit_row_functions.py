@@ -46,7 +46,7 @@ def contents(codes: list[Code], seed: int) -> list[list[np.ndarray]]:
 @pytest.mark.parametrize("block", range(2))
 def test_random_trees_are_right_or_refused_by_name(block: int, tmp_path: Path) -> None:
     rng, codes = random.Random(f"emitted rows {block}"), list[Code]()
-    while len(codes) < cases(30, 300):
+    while len(codes) < cases(16, 300):
         tree = random_tree(rng, largest=5, shared=True, families=CONDITIONS)
         workload = replace(tree.workload, name=f"case {len(codes)}")
         try:
@@ -60,7 +60,7 @@ def test_random_trees_are_right_or_refused_by_name(block: int, tmp_path: Path) -
 @pytest.mark.parametrize("text", SOLVED)
 def test_what_solve_finds_is_right(text: str, tmp_path: Path) -> None:
     rng, codes = random.Random(text), list[Code]()
-    while len(codes) < cases(5, 40):
+    while len(codes) < cases(3, 40):
         extents = {d: rng.randint(1, 24) for d in "hmlkn" if f"{d}," in text or f"{d}]" in text}
         workload = parse_workload(text, extents, semantics=Semantics.ASSIGN, name=f"case {len(codes)}")
         try:

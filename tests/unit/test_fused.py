@@ -99,7 +99,7 @@ def random_chain(rng):
     return "; ".join(statements), {d: rng.randint(1, 5) for d in dims}
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", some([0], range(2)))
 def test_random_chains_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
     for seed in range(block * 10, block * 10 + 10):
         rng = random.Random(seed)
@@ -115,7 +115,7 @@ def test_random_chains_move_and_hold_what_a_walk_finds_and_are_proved_again(bloc
         hold(answer, tmp_path)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", some([0, 1], range(4)))
 def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
     for seed in range(block * 15, block * 15 + 15):
         rng = random.Random(seed)
@@ -138,7 +138,7 @@ def tree_of(workload, run, memory):
     return MappingTree(workload=workload, machine=machine, nodes=nodes)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", some([0, 1], range(4)))
 def test_runs_are_priced_as_their_trees_are_counted(block):
     for seed in range(300 + block * 10, 310 + block * 10):
         rng = random.Random(seed)
@@ -155,7 +155,7 @@ def test_runs_are_priced_as_their_trees_are_counted(block):
         assert words == run.words or (words < run.words and workload.extents["m"] % run.strip)
 
 
-@pytest.mark.parametrize("seed", some([1, 2, 3], range(6)))
+@pytest.mark.parametrize("seed", some([1, 2], range(6)))
 def test_no_fused_mapping_of_the_family_moves_less(seed):
     rng = random.Random(seed)
     workload = parse_workload(

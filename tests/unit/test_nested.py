@@ -59,7 +59,7 @@ def levels(*sizes):
     )
 
 
-@pytest.mark.parametrize("seed", some({*range(0, 42, 7), *range(1, 80, 9)}, range(80)))
+@pytest.mark.parametrize("seed", some({*range(0, 42, 7), 1, 28, 55}, range(80)))
 def test_random_chains_are_counted_as_they_are_walked_and_proved_again(seed, tmp_path):
     rng = random.Random(seed)
     text = ROWED[seed // 7 % len(ROWED)] if seed % 7 == 0 else rng.choice(SHAPES)
