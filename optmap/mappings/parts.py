@@ -4,8 +4,7 @@
 
 Such a path is the nest of one statement (`mappings.forms`), on the part of its dims that the loops outside leave, with
 a machine that has what the Keeps outside hold as rules (`machines.given`). A nest begins with empty memories and ends
-with its result stored, so that what moves adds up over nests and iterations. A function that is done in place of what
-it reads is a leaf alone: applied to elements as they are stored or read, it moves nothing.
+with its result stored: what moves adds up. A function in place is a leaf alone, and moves nothing.
 """
 
 from __future__ import annotations

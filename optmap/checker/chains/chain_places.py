@@ -15,7 +15,7 @@ Met = dict[int, int]
 
 
 @dataclass(frozen=True)
-class Places:
+class StatedPlaces:
     """Two products as one, with what its rows and columns meet."""
 
     pair: Pair
@@ -53,7 +53,7 @@ class Places:
         return found
 
 
-def join_places(chain: StatedChain, names: list[str]) -> Places:
+def join_places(chain: StatedChain, names: list[str]) -> StatedPlaces:
     """Two statements as one product.
 
     Args:
@@ -68,7 +68,7 @@ def join_places(chain: StatedChain, names: list[str]) -> Places:
     if not (chain.said[first].conditions or chain.said[second].conditions):
         pair = join(chain, names)
         m, l = pair.extents["m"], pair.extents["l"]  # noqa: E741
-        return Places(pair, {l: m}, {m: l}, pair.free_elements)
+        return StatedPlaces(pair, {l: m}, {m: l}, pair.free_elements)
     plain = chain.without_conditions()
     pair = join(plain, names)
     made = chain.held[names[0]]
@@ -84,7 +84,7 @@ def join_places(chain: StatedChain, names: list[str]) -> Places:
     need(fine, "conditions must be of one dim of rows and one of columns")
     rows, columns = (met(*each, rules, chain.extents) for each in ((row, column), (column, row)))
     need(bool(rows), "nothing is done")
-    found = Places(pair, rows, columns, 0)
+    found = StatedPlaces(pair, rows, columns, 0)
     free = pair.free_elements
     if names[0] in chain.appearing(names):
         free += found.elements["G"] - plain.elements(plain.accesses[first][0])

@@ -18,7 +18,7 @@ import numpy as np
 
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
-from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.pair import PairOperand, ProductPair
 from optmap.workloads.band import IndexBand
 
@@ -72,7 +72,7 @@ class FittingMembers:
     """That move with them, about."""
 
 
-def sizes_of(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> MemberSizes:
+def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> MemberSizes:
     """What members of some sizes visit.
 
     Args:
@@ -99,7 +99,7 @@ def sizes_of(meeting: Meeting, tile: Ints, inner: Ints, block: Ints) -> MemberSi
     return MemberSizes(tile, inner, block, staying, blocked, rows, held, places[0], places[1], every)
 
 
-def _row(gains: dict[tuple[int, int], Ints], meeting: Meeting, tile: int, block: int) -> int:
+def _row(gains: dict[tuple[int, int], Ints], meeting: BandMeeting, tile: int, block: int) -> int:
     """The place of what pinned indices save at most with some blocks, which is looked for where it is not known."""
     if (tile, block) not in gains:
         again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
@@ -108,7 +108,7 @@ def _row(gains: dict[tuple[int, int], Ints], meeting: Meeting, tile: int, block:
 
 
 @lru_cache(maxsize=16)
-def _first_sizes(meeting: Meeting) -> MemberSizes:
+def _first_sizes(meeting: BandMeeting) -> MemberSizes:
     """What is tried first."""
     found = [
         (tile, inner, block)
@@ -186,7 +186,7 @@ class BandedWay:
     """Whether the statistic of rows of the outer side stays for an outer tile."""
 
     @property
-    def meeting(self) -> Meeting:
+    def meeting(self) -> BandMeeting:
         """How indices of the outer side meet those of the inner side."""
         out, inn = self.pair.sides[self.outer], self.pair.sides[1 - self.outer]
         return meeting_of((out.dim, out.extent), (inn.dim, inn.extent), self.band)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.search.chains.meeting import ROUNDS, Ints, Meeting, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.streaming import Alone, Apart
 from optmap.workloads.band import IndexBand
 
@@ -51,7 +51,7 @@ class _Kept:
     band: IndexBand
     kept: int
 
-    def _meeting(self, group: int) -> Meeting:
+    def _meeting(self, group: int) -> BandMeeting:
         """How indices of rows or of columns meet those of the other ones."""
         sides = [(self.alone.groups[each][0], self.alone.extents[each]) for each in (group, 1 - group)]
         return meeting_of(sides[0], sides[1], self.band)

@@ -25,7 +25,7 @@ LEAST = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class BandMeeting:
     """What indices of an own dim meet of another one."""
 
     own: str
@@ -35,7 +35,7 @@ class Meeting:
     band: IndexBand
 
     @cached_property
-    def turned(self) -> Meeting:
+    def turned(self) -> BandMeeting:
         """The same, seen from the other dim."""
         return _meeting(self.other, self.own, self.extents[::-1], self.band)
 
@@ -139,11 +139,11 @@ def _place(index: Ints, tile: int, block: int) -> Ints:
 
 
 @lru_cache(maxsize=64)
-def _meeting(own: str, other: str, extents: tuple[int, int], band: IndexBand) -> Meeting:
-    return Meeting(own, other, extents, band)
+def _meeting(own: str, other: str, extents: tuple[int, int], band: IndexBand) -> BandMeeting:
+    return BandMeeting(own, other, extents, band)
 
 
-def meeting_of(own: tuple[str, int], other: tuple[str, int], band: IndexBand) -> Meeting:
+def meeting_of(own: tuple[str, int], other: tuple[str, int], band: IndexBand) -> BandMeeting:
     """How indices of one dim meet those of another one; known ones are not made again.
 
     Args:
