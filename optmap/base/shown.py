@@ -11,7 +11,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from optmap.base.errors import CheckError, InputError
-from optmap.base.extras import install
 from optmap.base.names import choose
 from optmap.base.registry import Registry
 from optmap.base.values import file_path
@@ -196,6 +195,8 @@ class Shown(Concise):
         try:
             import pandas as pd
         except ImportError as error:
+            from optmap.base.extras import install
+
             raise InputError(f"data frames need pandas, which is not installed; run: {install('pandas')}") from error
         tables = {
             key: rows

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from optmap.answers.documents.amounts import amount
-from optmap.answers.documents.turn_parts import floor_document
 from optmap.base.shown import Concise
 from optmap.bounds.certificate import digest
 from optmap.files.machines import machine_document
@@ -48,6 +46,9 @@ class MeshBound(Concise):
     @cached_property
     def certificate(self) -> dict[str, Any]:
         """The document that `optmap check` verifies."""
+        from optmap.answers.documents.amounts import amount
+        from optmap.answers.documents.turn_parts import floor_document
+
         document: dict[str, Any] = {
             "schema": SCHEMA,
             "workload": workload_document(self.workload),

@@ -14,7 +14,6 @@ from optmap.bounds.printed import Printed
 from optmap.bounds.result import LowerBound
 from optmap.files.machines import machine_document
 from optmap.files.workloads import workload_document
-from optmap.report.answers import turns
 from optmap.report.tables import grid, machine_line, pairs, workload_lines
 
 SCHEMA = "optmap.bound/1"
@@ -43,6 +42,8 @@ def bound_document(report: BoundReport) -> dict[str, object]:
     if report.time is not None:
         document |= {"objective": "time", "time": _time_document(report.time)}
     if report.merit is not None:
+        from optmap.report.answers import turns
+
         document |= {"objective": report.merit.objective.name, "merit": turns.merit_document(report.merit)}
     return document
 
@@ -143,6 +144,8 @@ def bound_table(report: BoundReport) -> str:
     if report.time is not None:
         parts.append(time_table(report.time))
     if report.merit is not None:
+        from optmap.report.answers import turns
+
         parts.append(turns.bound_table(report.merit))
     return "\n\n".join(parts)
 
