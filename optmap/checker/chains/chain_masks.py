@@ -75,16 +75,7 @@ def _values(wanted: frozenset[str], rules: frozenset[Inequality], sizes: tuple[t
     found, seen = 0, set()
     for point in product(*(range(extents[d]) for d in others)):
         at = dict(zip(others, point, strict=True))
-        low, high = 0, extents[last] - 1
-        for rule in rules:
-            factors = dict(rule.factors)
-            slope, rest = factors.get(last, 0), rule.constant + sum(c * at[d] for d, c in rule.factors if d in at)
-            if slope > 0:
-                high = min(high, -rest // slope)
-            elif slope < 0:
-                low = max(low, -(rest // slope))
-            elif rest > 0:
-                high = -1
+        low, high = _left(last, at, rules, extents)
         if low <= high:
             found += high - low + 1
             seen.add(tuple(at[d] for d in others if d in wanted))
@@ -96,16 +87,22 @@ def met(one: str, other: str, rules: Iterable[Inequality], extents: dict[str, in
     found, some = Counter[int](), list(rules)
     need(extents[one] <= MOST, "conditions tie too many values together")
     for value in range(extents[one]):
-        low, high = 0, extents[other] - 1
-        for rule in some:
-            factors = dict(rule.factors)
-            slope, rest = factors.get(other, 0), rule.constant + factors.get(one, 0) * value
-            if slope > 0:
-                high = min(high, -rest // slope)
-            elif slope < 0:
-                low = max(low, -(rest // slope))
-            elif rest > 0:
-                high = -1
+        low, high = _left(other, {one: value}, some, extents)
         if low <= high:
             found[high - low + 1] += 1
     return dict(found)
+
+
+def _left(last: str, at: dict[str, int], rules: Iterable[Inequality], extents: dict[str, int]) -> tuple[int, int]:
+    """First and last value of a dim that meet rules where the other dims are; the first is above the last if none."""
+    low, high = 0, extents[last] - 1
+    for rule in rules:
+        factors = dict(rule.factors)
+        slope, rest = factors.get(last, 0), rule.constant + sum(c * at[d] for d, c in rule.factors if d in at)
+        if slope > 0:
+            high = min(high, -rest // slope)
+        elif slope < 0:
+            low = max(low, -(rest // slope))
+        elif rest > 0:
+            high = -1
+    return low, high
