@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optmap.machines.fabric import Fabric, fabric_of
+from optmap.papers.buffers import Sizes, all_orders, buffers, outer_words
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, held, refuted
-from optmap.papers.sunstone.buffers import Sizes, all_orders, buffers, outer_words
 from optmap.search.sunstone.inferred import left_orders
 from optmap.search.sunstone.order_trie import InnerOrder, no_further_reuse, reuse_of
 from optmap.workloads.parser import parse_workload
