@@ -39,7 +39,7 @@ def lemma_21() -> Rows:
             round(own),
             within=0.001,
             because=Reason(
-                text=f"every element of S is generated once before it is loaded again: {dearer:,.0f} more than with h = 1"
+                text=f"every element of S is generated once before it is loaded: {dearer:,.0f} more than with h = 1"
                 if cost > 1
                 else f"results and A are loaded once and S is generated once, {touched:,.0f} in all, which is more",
                 tested=dearer == float(cost - 1) * d * m if cost > 1 else own == touched > printed,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from math import ceil
+from math import ceil, sqrt
+from random import Random
 
 from optmap.papers.dinh.chapter3 import NESTS
 from optmap.papers.items import Collected, Rows
-from optmap.papers.rows import claimed, refuted, unreachable
+from optmap.papers.rows import claimed, held, refuted, unreachable
 from optmap.solvers.exact import linear_program, solve_exact
 
 LOOPS, PROBLEMS, DUALS, LIFTED = Collected(), Collected(), Collected(), Collected()
@@ -129,6 +130,33 @@ def duality() -> Rows:
             f"{tile}, {exponents}",
             holds=tile == exponents,
         )
+
+
+@LIFTED.item(
+    "Formulas (4.1.7) to (4.1.10)", "Operations of a segment that the proof of Lemma 20 allows", where="section 4.1.3"
+)
+def multipliers() -> Rows:
+    """The printed maximum beside points that use all M + T words, with precisions 1, 2, 3 and four slices."""
+    words, slices, p = 3000.0, 4, (1, 2, 3)
+    printed = (words / 3) ** 1.5 * sqrt(slices) / sqrt(p[0] * p[1] * p[2])
+    rng, most = Random(8), 0.0
+    for _ in range(5000):
+        u, v, *w = (rng.expovariate(1) for _ in range(2 + slices))
+        scale = words / (p[0] * u + p[2] * v + p[1] * sum(w))
+        most = max(most, scale**1.5 * sqrt(u * v) * sum(map(sqrt, w)))
+    yield claimed(
+        "points of 5,000 above it: operations over the printed maximum",
+        "<= 1",
+        round(most / printed, 4),
+        holds=most <= printed,
+    )
+    share = words / 3
+    reached = sqrt(share / p[0] * share / p[2]) * slices * sqrt(share / p[1] / slices)
+    yield held("operations at u, v and w as printed over that maximum", 1, reached / printed, within=1e-9)
+    memory = 100
+    for power, best in ((1.5, 2 * memory), (2, memory)):
+        found = max(range(1, 1000), key=lambda t: t / (memory + t) ** power)
+        yield held(f"T that maximizes T/(M + T)^{power:g}, M = {memory}", best, found)
 
 
 @LIFTED.item("Algorithm 7", "Tiles of the lifted convolution", where="section 4.2")

@@ -33,6 +33,14 @@ def table_2() -> Rows:
         ours = ["".join(str(axis) for axis in access.axes) for access in (statement.output, *statement.inputs)]
         printed = [output, *inputs]
         yield claimed(f"{title}: indices", " ".join(printed), " ".join(ours), holds=sorted(ours) == sorted(printed))
+    positions = str.maketrans("hw", "pq")
+    statement = library.workload("sunstone/resnet18_conv2").only
+    ours = [
+        " ".join(sorted(str(axis).translate(positions) for axis in access.axes))
+        for access in (statement.output, *statement.inputs)
+    ]
+    printed = ["k n p q", "c n p+r q+s", "c k r s"]
+    yield claimed("Conv: indices", "; ".join(printed), "; ".join(ours), holds=sorted(ours) == sorted(printed))
 
 
 @PRINCIPLES.item("Formulas (1) to (4)", "Accesses of a tiled 1D convolution", where="section III-A")
