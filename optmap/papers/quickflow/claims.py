@@ -71,6 +71,4 @@ def tools() -> Rows:
 
 
 def _why(tool: str) -> str:
-    return CODE.get(
-        tool, "their searches are not in the text: " + "; ".join(f"{name}: {why}" for name, why in CODE.items())
-    )
+    return CODE.get(tool, "their searches are not in the text; of each, a row says what is left open")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise, product
 from random import Random
 
@@ -16,7 +16,7 @@ from optmap.machines.fabric import Fabric, fabric_of
 from optmap.papers.buffers import Sizes, all_orders, buffers, outer_words
 from optmap.papers.items import Collected, Rows
 from optmap.papers.quickflow.setup import CONVOLUTION, KERNELS, MACHINES
-from optmap.papers.rows import claimed, held, unreachable
+from optmap.papers.rows import ClaimRow, claimed, held, refuted, unreachable
 from optmap.questions.options import Merit
 from optmap.search import random_nests
 from optmap.search.quickflow import reuse_classes
@@ -101,23 +101,14 @@ def relations() -> Rows:
     extents, tile = {"k": 4, "c": 6, "p": 8, "q": 6, "r": 3, "s": 3}, {"k": 2, "c": 2, "p": 2, "q": 3, "r": 1, "s": 1}
     one = fabric(extents)
     orders = [tuple(map(DIMS.index, order)) for order in all_orders(DIMS)]
-    words = _words(one, tile)
     every = _groups(orders, lambda order: tuple(reuse_of(order, operand) for operand in one.operands))
-    mixed = sum(len({words(order) for order in group}) > 1 for group in every)
-    yield claimed(f"equi-reuse classes of {len(every)} with different words in them", 0, mixed, holds=not mixed)
+    yield _mixed("equi-reuse", every, _words(one, tile, orders))
     still, turning = {**extents, "c": 2, "q": 3}, frozenset({0, 2, 4, 5})
-    words = _words(fabric(still), tile)
     flows = _groups(
         orders,
         lambda order: tuple(reuse_of(tuple(dim for dim in order if dim in turning), o) for o in one.operands),
     )
-    mixed = sum(len({words(order) for order in group}) > 1 for group in flows)
-    yield claimed(
-        f"equi-dataflow classes of {len(flows)}, c and q not iterated, with different words in them",
-        0,
-        mixed,
-        holds=not mixed,
-    )
+    yield _mixed("equi-dataflow, c and q not iterated:", flows, _words(fabric(still), tile, orders))
     yield claimed("equi-dataflow classes beside equi-reuse ones", "fewer", len(flows), holds=len(flows) < len(every))
     met, whole = _reached((12, 8), 4)
     yield held("allocations of extents (12, 8) to four levels that moves reach from the outermost", whole, met)
@@ -132,13 +123,27 @@ def relations() -> Rows:
     )
 
 
-def _words(one: Fabric, tile: Sizes) -> Callable[[Order], tuple[int, ...]]:
+def _mixed(kind: str, groups: Sequence[Sequence[Order]], words: Mapping[Order, tuple[int, ...]]) -> ClaimRow:
+    """Whether all permutations of a class move the same words; two of them that do not."""
+    mixed = [group for group in groups if len({words[order] for order in group}) > 1]
+    title, example = f"{kind} classes of {len(groups)} with different words in them", ""
+    if mixed:
+        low, high = (end(mixed[0], key=lambda order: sum(words[order])) for end in (min, max))
+        example = " and ".join(f"{''.join(DIMS[dim] for dim in o)}, {sum(words[o]):,} words" for o in (low, high))
+    return refuted(
+        title,
+        0,
+        len(mixed),
+        counterexample=f"{example}: two loops move windows, and what stands between them counts",
+        false=bool(mixed),
+    )
+
+
+def _words(one: Fabric, tile: Sizes, orders: Sequence[Order]) -> dict[Order, tuple[int, ...]]:
     """Words per tensor by the order of the loops."""
-
-    def counted(order: Order) -> tuple[int, ...]:
-        return tuple(outer_words(one, tile, dict.fromkeys(DIMS, 1), ["".join(DIMS[dim] for dim in order)])[0].values())
-
-    return counted
+    texts = ["".join(DIMS[dim] for dim in order) for order in orders]
+    counted = outer_words(one, tile, dict.fromkeys(DIMS, 1), texts)
+    return {order: tuple(own.values()) for order, own in zip(orders, counted, strict=True)}
 
 
 def _groups(orders: Sequence[Order], key: Callable[[Order], object]) -> list[list[Order]]:

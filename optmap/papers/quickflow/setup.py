@@ -149,7 +149,7 @@ def table_2() -> Rows:
                 title,
                 size,
                 ours=round(ours, 1),
-                why="one number for memories that the text does not list; ours adds up those of the code that it builds on",
+                why="one number for memories that the text does not list; ours adds up those of its code",
             )
         else:
             yield held(title, size, round(ours, 1), within=0.005, because=because)
@@ -179,8 +179,8 @@ def _sized(machine: Machine, printed: int) -> Reason | None:
     if "InRegister" in own:
         without = (sum(own.values()) - own["InRegister"]) / 1024
         return Reason(
-            text=f"ours adds up all memories of the code that the paper builds on; without the registers of inputs they "
-            f"are {without:.1f}",
+            text="ours adds up all memories of the code that the paper builds on; without the registers of inputs "
+            f"they are {without:.1f}",
             tested=round(without) == printed,
         )
     return None
