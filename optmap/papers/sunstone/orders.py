@@ -37,9 +37,9 @@ def tiles_in_order() -> Rows:
     extents, tile = {"k": 8, "p": 12, "r": 3}, {"k": 4, "p": 3, "r": 3}
     along_p, along_k = outer_words(fabric(PLAIN, extents), tile, ones(extents), ["rkp", "rpk"])
     passes = {dim: extents[dim] // tile[dim] for dim in extents}
-    image = tile["p"] + extents["r"] - 1
+    image = extents["p"] + extents["r"] - 1
     yield held("Algorithm 2: weight, W1 stays for tile 2", extents["k"] * extents["r"], along_p["W"])
-    yield held("swapped: ifmap, I1 stays for tile 4", passes["p"] * image, along_k["I"])
+    yield held("swapped: ifmap, I1 stays for tile 4, halos between tiles along p", image, along_k["I"])
     yield held("swapped: weight, loaded with every tile", passes["p"] * extents["k"] * extents["r"], along_k["W"])
     yield claimed(
         "Algorithm 2 over the order swapped: words of weight, of ifmap",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 
 import numpy as np
@@ -28,7 +28,9 @@ from optmap.search.sunstone.tiling_tree import tile_grid
 from optmap.search.sunstone.unrolling import Ways, along
 
 PAIRED = 4000
-"""Tiles of the outer memory that an inner tile is paired with at most, and inner tiles that are paired."""
+"""Inner tiles that are looked at."""
+EMPTY = 500
+"""Tiles taken in a row for which no ways along the axes use enough units, after which the search gives up."""
 BATCH = 2048
 SECOND = 64
 """Mappings of which all loop orders are judged."""
@@ -78,13 +80,29 @@ class ThresholdSpace:
         words = sum(fitting.words(self.fabric.operands[operand], self.grid) for operand in room.operands)
         return np.where(fits, words / room.capacity, -1.0)
 
+    @cached_property
+    def paired(self) -> Integers:
+        """Inner tiles that go into an outer one with enough left to spread; some of them if there are many."""
+        rng = np.random.default_rng(0)
+        some = self.inner[rng.permutation(len(self.inner))[:PAIRED]]
+        return np.array([tile for tile in some if len(self.around(tile))], np.int64).reshape(-1, len(self.fabric.dims))
+
+    def around(self, inner: Integers) -> Integers:
+        """Outer tiles that an inner one divides, with enough to spread over the units."""
+        found = self.outer[(self.outer % inner == 0).all(axis=1)]
+        spread = np.array([any(axis.allowed[dim] for axis in self.axes) for dim in range(len(self.fabric.dims))])
+        left: Integers = np.where(spread, found // inner, 1).prod(axis=1)
+        return np.asarray(found[left >= self.least_units])
+
     @property
     def why_none(self) -> str:
-        """Which threshold no tile meets; empty if tiles meet both."""
+        """Which threshold no tile meets; empty if tiles meet all."""
         for number, least in ((0, self.thresholds.inner), (1, self.thresholds.outer)):
             most = float(self.uses[number].max())
             if most < least:
                 return f"{self.fabric.memories[number].name} is used to {100 * max(most, 0.0):.0f} % at most"
+        if not len(self.paired):
+            return f"no tiles that fill both memories leave {self.least_units:.0f} units something to do"
         return ""
 
     def _ways(self, left: tuple[int, ...]) -> tuple[tuple[Ways, Ways], ...]:
@@ -109,12 +127,12 @@ class ThresholdSpace:
 
     def drawn(self, rng: np.random.Generator) -> Sequence[tuple[Integers, Integers, tuple[Ways, Ways]]]:
         """Inner tile, outer tile and ways of one inner tile that is taken at random; none that do not go together."""
-        inner = self.inner[rng.integers(len(self.inner))]
-        around = self.outer[(self.outer % inner == 0).all(axis=1)]
+        inner = self.paired[rng.integers(len(self.paired))]
+        around = self.around(inner)
         found = []
-        for outer in around[rng.permutation(len(around))[:8]]:
+        for outer in around[rng.permutation(len(around))[:4]]:
             ways = self.ways(tuple((outer // inner).tolist()))
-            found += [(inner, outer, ways[place]) for place in rng.permutation(len(ways))[:2]]
+            found += [(inner, outer, ways[place]) for place in rng.permutation(len(ways))[:16]]
         return found
 
     def batch(self, chosen: Sequence[tuple[Integers, Integers, tuple[Ways, Ways]]], order: Integers) -> NestBatch:
@@ -141,9 +159,9 @@ def within(thresholds: Thresholds) -> Callable[[Brief[NoSettings]], Proposals]:
         best: list[tuple[float, tuple[Integers, Integers, tuple[Ways, Ways]]]] = []
         left = (brief.evaluations or 10 * BATCH) - SECOND * len(every[0]) * len(every[1])
         empty = 0
-        while left > 0 and empty < PAIRED:
+        while left > 0 and empty < EMPTY:
             chosen = []
-            while len(chosen) < min(BATCH, left) and empty < PAIRED:
+            while len(chosen) < min(BATCH, left) and empty < EMPTY:
                 more = space.drawn(brief.rng)
                 empty = 0 if more else empty + 1
                 chosen += more

@@ -21,7 +21,7 @@ ASYMMETRIC = ("1x7_deep", "3x1_deep")
 MACHINE = "sunstone-conventional"
 LAYER = "sunstone/conv_inception_3x1"
 """Of Table V; which one its limits were tried on is not printed."""
-JUDGED = 50_000
+JUDGED = 10_000
 """Mappings of a search with thresholds."""
 USES = {"fast": FAST_USES, "slow": SLOW_USES}
 
@@ -41,6 +41,7 @@ def least_edp(workload: str, uses: Thresholds) -> float | None:
         objective="edp",
         semantics="assign",
         evaluations=JUDGED,
+        time_limit=600,
         seed=0,
     )
     search.run()
