@@ -51,7 +51,7 @@ def lemma_21() -> Rows:
 def segments_of_cost() -> Rows:
     """With M = x = 8: points that meet the constraints beside the largest number that is printed."""
     memory, x = 8, 8
-    s, h = 4, 1.0
+    s, h = 4.0, 1.0
     reached, printed = (2 * memory + x - h * s) / 2 * sqrt(s), (2 * memory - h * s) / 2 * sqrt(s)
     yield refuted(
         "(5.1.5), first line: most operations of a segment, h = 1, s = s_r = 4",

@@ -26,7 +26,7 @@ TIME = {
     "LOMA and SALSA": "1.4 to 182",
     "FactorFlow": "77 on average",
 }
-VISITED = {"Timeloop": 40, "LOMA and SALSA": 4.8, "FactorFlow": 5.1}
+VISITED = {"Timeloop": 40.0, "LOMA and SALSA": 4.8, "FactorFlow": 5.1}
 """Means of mappings visited over QuickFlow's."""
 ANOTHER = "seconds on a Ryzen 3900XT"
 LEAST = 1.0
@@ -54,12 +54,12 @@ def tools() -> Rows:
         yield unreachable(f"EDP of {tool} over QuickFlow's", printed, why=_why(which))
     for tool, printed in TIME.items():
         yield unreachable(f"seconds of {tool} over QuickFlow's", printed, why=ANOTHER)
-    for tool, mean in VISITED.items():
-        yield unreachable(f"mappings that {tool} visit over QuickFlow's", mean, why=_why(tool.split()[0]))
-    for tool, printed in (("FactorFlow", 1.6), (OTHERS, 10)):
+    for tool, times in VISITED.items():
+        yield unreachable(f"mappings that {tool} visit over QuickFlow's", times, why=_why(tool.split()[0]))
+    for tool, times in (("FactorFlow", 1.6), (OTHERS, 10.0)):
         yield unreachable(
             f"batched kernels: EDP of {tool} over QuickFlow's, average",
-            printed,
+            times,
             why=_why(tool),
         )
     yield unreachable("batched kernels: percent of seconds above the average of the others", 6, why=ANOTHER)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optmap.papers.items import Amounts, Collected, Rows
-from optmap.papers.rows import PointAmount, Reason, claimed, held, unreachable
+from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, held, unreachable
 from optmap.papers.sunstone.evaluation import ALL, found
 
 DIRECTIONS = Collected()
@@ -34,7 +34,7 @@ Numbers = Sequence[Mapping[str, float]]
 """The amounts of layers."""
 
 
-def _over_layers(every: Amounts) -> Rows:
+def _over_layers(every: Amounts) -> Iterator[ClaimRow]:
     """The table as it is printed, summed over layers."""
     layers = list(every.values())
     yield from _rows(ALL, layers)
@@ -74,7 +74,7 @@ def _judged(layers: Numbers, name: str) -> int:
     return int(sum(layer[f"{name}: judged"] for layer in layers))
 
 
-def _rows(point: str, layers: Numbers) -> Rows:
+def _rows(point: str, layers: Numbers) -> Iterator[ClaimRow]:
     """Of a layer, or of the sum over all."""
     yield from _within(point, layers)
     yield from _directions(point, layers)
@@ -84,7 +84,7 @@ def _proved(layers: Numbers) -> bool:
     return all(layer[f"{BEST}: proved"] for layer in layers)
 
 
-def _within(point: str, layers: Numbers) -> Rows:
+def _within(point: str, layers: Numbers) -> Iterator[ClaimRow]:
     """The rows of the table that go bottom-up."""
     first, least = CHOICES[0][1], _cost(layers, BEST)
     above = _cost(layers, first) / least
@@ -114,7 +114,7 @@ def _within(point: str, layers: Numbers) -> Rows:
         )
 
 
-def _directions(point: str, layers: Numbers) -> Rows:
+def _directions(point: str, layers: Numbers) -> Iterator[ClaimRow]:
     """Top-down beside bottom-up: the tiling principle at the innermost memory, as in the published code, or at all."""
     up, down, everywhere = (_cost(layers, name) for name in (UP, DOWN, EVERYWHERE))
     above, usual = up / _cost(layers, BEST), _cost(layers, CHOICES[0][1])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from optmap.papers.items import Amounts, Collected, Rows
-from optmap.papers.rows import PointAmount, Reason, claimed, held, unreachable
+from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, held, unreachable
 from optmap.papers.sunstone.evaluation import ALL, SLOW, TIME, Found, beside, found
 
 INFERENCE = Collected()
@@ -18,7 +18,7 @@ Numbers = Sequence[Mapping[str, float]]
 """The amounts of layers."""
 
 
-def _over_all(every: Amounts) -> Rows:
+def _over_all(every: Amounts) -> Iterator[ClaimRow]:
     """Sums of EDP and of cycles over layers, Sunstone beside a random search; and without the layer it is worst on."""
     layers = list(every.values())
     each = [layer[f"{CHANCE}: EDP"] / layer[f"{MINE}: EDP"] for layer in layers]

@@ -32,6 +32,8 @@ PAIRED = 4000
 EMPTY = 500
 """Tiles taken in a row for which no ways along the axes use enough units, after which the search gives up."""
 BATCH = 2048
+Choice = tuple[Integers, Integers, tuple[Ways, Ways]]
+"""Tiles of both memories, and ways along both axes."""
 SECOND = 64
 """Mappings of which all loop orders are judged."""
 
@@ -125,7 +127,7 @@ class ThresholdSpace:
         inner = [node.order for node in trie.nodes]
         return np.array(whole_orders(inner, self.fabric.memories[number], len(self.fabric.dims)))
 
-    def drawn(self, rng: np.random.Generator) -> Sequence[tuple[Integers, Integers, tuple[Ways, Ways]]]:
+    def drawn(self, rng: np.random.Generator) -> Sequence[Choice]:
         """Inner tile, outer tile and ways of one inner tile that is taken at random; none that do not go together."""
         inner = self.paired[rng.integers(len(self.paired))]
         around = self.around(inner)
@@ -135,7 +137,7 @@ class ThresholdSpace:
             found += [(inner, outer, ways[place]) for place in rng.permutation(len(ways))[:16]]
         return found
 
-    def batch(self, chosen: Sequence[tuple[Integers, Integers, tuple[Ways, Ways]]], order: Integers) -> NestBatch:
+    def batch(self, chosen: Sequence[Choice], order: Integers) -> NestBatch:
         """Nests of tiles and ways; the innermost memory's order is of no account."""
         shape = (len(chosen), len(self.fabric.memories), len(self.fabric.dims))
         x, y, temporal = np.ones(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64)
@@ -156,11 +158,11 @@ def within(thresholds: Thresholds) -> Callable[[Brief[NoSettings]], Proposals]:
         if space.why_none:
             return None
         every = [space.orders(number) for number in (1, 2)]
-        best: list[tuple[float, tuple[Integers, Integers, tuple[Ways, Ways]]]] = []
+        best: list[tuple[float, Choice]] = []
         left = (brief.evaluations or 10 * BATCH) - SECOND * len(every[0]) * len(every[1])
         empty = 0
         while left > 0 and empty < EMPTY:
-            chosen = []
+            chosen = list[Choice]()
             while len(chosen) < min(BATCH, left) and empty < EMPTY:
                 more = space.drawn(brief.rng)
                 empty = 0 if more else empty + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from optmap.api import solve
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
@@ -23,6 +25,8 @@ LAYER = "sunstone/conv_inception_3x1"
 """Of Table V; which one its limits were tried on is not printed."""
 JUDGED = 10_000
 """Mappings of a search with thresholds."""
+LOOSE: Any = {"reuse-dims": "off", "utilisation": 0.85}
+"""Sunstone's search with tiles along all dims, and units that may idle."""
 USES = {"fast": FAST_USES, "slow": SLOW_USES}
 
 
@@ -125,7 +129,7 @@ def _left_out(name: str, ratio: float, mine: Found) -> Reason | None:
     """Whether Sunstone's rules leave out mappings as good as what another search found."""
     if ratio >= 1:
         return None
-    freed = found(name, MACHINE, "sunstone", bypass="on", **{"reuse-dims": "off", "utilisation": 0.85})
+    freed = found(name, MACHINE, "sunstone", bypass="on", **LOOSE)
     own = float(freed.cost / mine.cost)
     return Reason(
         text="rules of Sunstone leave good mappings out: with tiles along all dims and units that may idle its search "
