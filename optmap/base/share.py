@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from typing import overload
 
 Tell = Callable[[str, float], None]
 """Called with what is being done and how much of all is done; the share is a `Share` where more is known of it."""
@@ -52,6 +53,14 @@ class Share(float):
         made = cls(value)
         made.most_s = most_s if most_s < inf else None
         return made
+
+
+@overload
+def part_of(tell: Tell, place: int, parts: int, where: str = "", *, even: bool = False) -> Tell: ...
+
+
+@overload
+def part_of(tell: Tell | None, place: int, parts: int, where: str = "", *, even: bool = False) -> Tell | None: ...
 
 
 def part_of(tell: Tell | None, place: int, parts: int, where: str = "", *, even: bool = False) -> Tell | None:

@@ -9,8 +9,7 @@ from typing import Any, TypeGuard
 from optmap.answers.side_by_side.race import LayerRace, MethodRun, Race, curve_of
 from optmap.base.errors import InputError
 from optmap.report.pictures.axes import count_axis, styled
-from optmap.report.pictures.compare_plot import MARKERS
-from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
+from optmap.report.pictures.series import BOUND_COLOR, MARKERS, PALETTE
 from optmap.search.curve import Improvement
 
 FAINT = "#F0E442"
