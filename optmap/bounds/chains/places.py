@@ -124,7 +124,7 @@ def _met(workload: Workload, first: Statement, second: Statement) -> tuple[Met, 
     made, at = live[first.output], [live[access] for access in first.inputs]
     sides = [made & at[0] - at[1], made & at[1] - at[0]]
     extents = workload.extents
-    if max(extents[d] for d in made) > MOST_VALUES:
+    if max((extents[d] for d in made), default=1) > MOST_VALUES:
         return None
     if {len(side) for side in sides} != {1} or sides[0] | sides[1] != {band.first, band.second}:
         return None
