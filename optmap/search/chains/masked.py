@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from collections.abc import Sequence as Ordered
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
-from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.trees import count_boxes
 from optmap.mappings.nodes import Loop, Node, Sequence
 from optmap.mappings.tree import MappingTree
@@ -25,6 +26,7 @@ from optmap.search.chains.trees import run_tree
 from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.band import band_of_statements
+from optmap.workloads.domain import points
 from optmap.workloads.workload import Workload
 
 SHARES = tuple(Fraction(share, 8) for share in (8, 7, 6, 5, 4, 3, 9, 10, 12, 14, 16))
@@ -99,13 +101,15 @@ def best_masked(question: Question, find: Find) -> tuple[Node, ...]:
         find: mappings without them.
 
     Raises:
-        InputError: for a chain that has no mappings without its conditions, or none that is counted in closed form.
+        InputError: for a chain that has no mappings without its conditions, none that is counted in closed form, or
+            conditions that no point meets.
         InfeasibleError: if none fits.
     """
     workload, machine = question.workload, question.machine
     best: tuple[Fraction, tuple[Node, ...]] | None = None
-    counted = False
+    tried = counted = False
     for nodes in _candidates(question, find):
+        tried = True
         tree = MappingTree(workload=workload, machine=machine, nodes=nodes)
         count = count_boxes(tree)
         if count is None:
@@ -118,11 +122,21 @@ def best_masked(question: Question, find: Find) -> tuple[Node, ...]:
             break
     if best is not None:
         return best[1]
-    if counted:
+    if counted or not tried:
         raise InfeasibleError(f"no mapping of {workload.title} that was tried fits {machine.name}; use more memory")
-    raise InputError(
-        f"{workload.title} has conditions under which mappings are not counted in closed form; every statement needs "
-        "the same conditions on the same two dims, such as l <= m, or neither of the dims"
+    raise InputError(f"{workload.title} has conditions {_uncounted(workload)}")
+
+
+def _uncounted(workload: Workload) -> str:
+    """What is wrong with conditions under which no mapping is counted."""
+    for each in workload.statements:
+        with suppress(LimitError):
+            dims = {dim for condition in each.domain for dim in condition.dims}
+            if not points(dims, each.domain, workload.extents):
+                return f"that no point meets: nothing is done of {each.name}"
+    return (
+        "under which mappings are not counted in closed form; every statement needs the same conditions on the same "
+        "two dims, such as l <= m, or neither of the dims"
     )
 
 
