@@ -125,7 +125,7 @@ def mapping_table(workload: Workload, machine: Machine, mapping: Mapping, *, tim
 
 def shared_by(machine: Machine, mapping: Mapping) -> dict[str, int]:
     """How many memories of every level share the work of a mapping, by level."""
-    splits = [prod(level.spatial.values()) for level in mapping.levels]
+    splits = [level.ways for level in mapping.levels]
     return {level.name: prod(splits[place + 1 :]) for place, level in enumerate(machine.levels)}
 
 

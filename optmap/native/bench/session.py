@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import prod
 
 import numpy as np
 
@@ -199,9 +198,10 @@ def _given(
     """
     found = []
     for mapping in plan.mappings[workload.title]:
-        ways = prod(own for level in mapping.levels for own in level.spatial.values())
-        if ways not in (1, threads):
-            raise InputError(f"the solution of {workload.title} is of {ways} cores; bench it with --threads {ways}")
+        if mapping.ways not in (1, threads):
+            raise InputError(
+                f"the solution of {workload.title} is of {mapping.ways} cores; bench it with --threads {mapping.ways}"
+            )
         tried = [with_registers(_model(workload, threads, plan, layout), mapping) for layout in layouts]
         found.append(min(tried, key=lambda each: order_of(each.prediction)))
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import prod
 
 from optmap.base.errors import InputError
 from optmap.mappings.levels import LevelMapping, Mapping
@@ -48,11 +47,6 @@ def check_splits(workload: Workload, mapping: Mapping) -> None:
                     f"level {level.level}: {dim} is split {ways} ways, but it is {kind}: threads would add to the "
                     f"same elements of {workload.output.name}; split {' or '.join(sorted(alone)) or 'nothing'}"
                 )
-
-
-def threads_of(mapping: Mapping) -> int:
-    """Instances that the splits of all levels feed together."""
-    return prod(prod(level.spatial.values()) for level in mapping.levels)
 
 
 def write_nest(out: Writer, site: Site, leaf: LeafCode) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import prod
 
 from optmap.base.errors import InfeasibleError
 from optmap.count.timing.predict import TimeModel
@@ -43,7 +42,6 @@ def plain_candidate(
         levels = tuple(replace(level, microkernel=None) for level in model.machine.levels)
         found = MOPT.run(replace(question, machine=replace(model.machine, levels=levels)))
     mapping = found.mapping
-    ways = prod(ways for level in mapping.levels for ways in level.spatial.values())
-    model = replace(model, running=replace(model.running, threads=ways))
+    model = replace(model, running=replace(model.running, threads=mapping.ways))
     candidate = TimedCandidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
     return candidate, found.stop.cut_short
