@@ -35,6 +35,7 @@ CONDITIONS = (
     "S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l + 1 < m and 2*m > l",
     CAUSAL.format("l < m + 2 and m < l + 3").replace("softmax", "layernorm"),
     CAUSAL.format("m <= l").replace("softmax", "rmsnorm"),
+    "S[y,l] = A[y,k]*B[k,l]; P[y,l] = softmax(S[y,l], l); C[h,r,n] = P[h+r,l]*D[l,n]",
 )
 
 
