@@ -63,12 +63,14 @@ def say_answer(found: Any, *, as_json: bool, text: str | None = None) -> None:
     Args:
         found: what has a document (`to_dict`) and a text (`str`).
         as_json: its document rather than a text.
-        text: instead of its own.
+        text: code instead of its own text; no line of it is broken.
     """
     if as_json:
         say_document(found.to_dict())
+    elif text is None:
+        say_text(str(found))
     else:
-        say_text(str(found) if text is None else text)
+        say(text)
 
 
 def say_text(text: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from optmap.base.errors import InputError
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native.emit.leaf import LeafCode, Site
+from optmap.native.emit.points import where
 from optmap.native.emit.writer import Writer
 from optmap.workloads.workload import Workload
 
@@ -114,8 +115,8 @@ class _Function:
         for (at, dim), (step, ways) in self.parts.items():
             if at == number:
                 shares[dim] = _share(self.out, f"{self.site.dims[dim]}_{number}", tile[dim], step, ways)
-        guards = [f"{share.start} < {share.end}" for dim, share in shares.items() if share is not tile[dim]]
-        with self.out.blocks([f"if ({' && '.join(guards)})"] if guards else []):
+        some = where(f"{share.start} < {share.end}" for dim, share in shares.items() if share is not tile[dim])
+        with self.out.blocks(some):
             self.level(number - 1, shares)
 
 
