@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from optmap.base.errors import CheckError, InfeasibleError, InputError, SolverUnavailableError
-from optmap.base.share import Share, Tell
+from optmap.base.share import Share, Tell, unheard
 from optmap.base.texts import several
 from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import roles_of
@@ -68,7 +68,7 @@ class BenchPlan:
     """By title of a workload those that are its candidates, in this order; of others they are searched."""
 
 
-def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Tell = lambda text, share: None) -> Bench:
+def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Tell = unheard) -> Bench:
     """Time emitted code and libraries on the same layers.
 
     Args:
