@@ -171,7 +171,7 @@ def least_width(cells: Sequence[Sequence[str]], align: str, column: int) -> int:
     header, *rows = (row[column] for row in cells)
     longest = max((len(part.rstrip()) for part in _parts(header)), default=0)
     if align[column] == ">":
-        return max(longest, *(len(cell) for cell in rows)) if rows else longest
+        return max([longest, *map(len, rows)])
     words = max((len(part.rstrip()) for cell in rows for part in _parts(cell)), default=0)
     natural = max((len(cell) for cell in rows), default=0) if header else 0
     return max(longest, words, min(natural, TEXT))

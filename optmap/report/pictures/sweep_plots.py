@@ -19,7 +19,6 @@ from optmap.report.pictures.axes import SIZE, capacity_axis, count_axis, new_axe
 from optmap.report.pictures.compare_plot import nested
 from optmap.report.pictures.series import BOUND_COLOR, FLOOR, PALETTE, REST, filled
 
-MARKERS = "osD^vP"
 LETTER = 0.085
 """Inches that a letter of a label takes, roughly."""
 MAP_WIDTH = 4.6
