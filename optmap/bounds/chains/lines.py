@@ -62,9 +62,7 @@ class Line:
 
     def least(self, places: ProductPlaces) -> Fraction:
         """The right side, or a little less."""
-        alike = places.at(self.cut, self.full)
-        parts = (least_touched(many, done, self.most - 1, sides, self.g) for many, done, sides in alike)
-        return sum(parts, Fraction())
+        return least_touched(places.at(self.cut, self.full), self.most - 1, self.g)
 
 
 Weighted = list[tuple[Line, Fraction]]

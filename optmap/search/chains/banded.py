@@ -103,8 +103,28 @@ def _row(gains: dict[tuple[int, int], Ints], meeting: BandMeeting, tile: int, bl
     """The place of what pinned indices save at most with some blocks, which is looked for where it is not known."""
     if (tile, block) not in gains:
         again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
-        gains[tile, block] = np.maximum(*(np.concatenate([[0], np.cumsum(each)]) for each in (again, again[::-1])))
+        gains[tile, block] = np.maximum(_sums(again), _sums(again[::-1]))
     return list(gains).index((tile, block))
+
+
+def _sums(some: Ints) -> Ints:
+    """The sum of the first ones of some, from none of them to all."""
+    sums = np.zeros(some.size + 1, np.int64)
+    np.cumsum(some, out=sums[1:])
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class PricedMembers:
+    """Members with the room and the words of each, whatever memory there is."""
+
+    sizes: MemberSizes
+    room: Ints
+    """Words that are taken at most, without pinned parts."""
+    words: Ints
+    """That move without pinned parts, in one iteration of what goes through everything."""
+    least: Ints
+    """The same if nothing of the inner side came again."""
 
 
 @lru_cache(maxsize=16)
@@ -132,17 +152,14 @@ def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused 
         for outer, stays in product((0, 1), STAYS)
         for rows_stay in ((True, False) if pair.rows is not None and pair.rows.side == outer else (False,))
     ]
-    tried, most = [], FAR
-    for way in ways:
-        fitting = way.fitting(_first_sizes(way.meeting), memory, most)
-        tried.append((way, fitting))
-        most = most if fitting is None else min(most, int(fitting.words.min()))
-    best = _best(tried, None)
+    every = [_first_members(way) for way in ways]
+    most = min(int(each.words.min(where=each.room <= memory, initial=FAR)) for each in every)
+    best = _best([(way, way.fitting(each, memory, most)) for way, each in zip(ways, every, strict=True)], None)
     for _ in range(ROUNDS):
         if best is None:
             break
         way = BandedWay(pair, band, best.outer, best.stays, rows_stay=best.rows_stay)
-        found = _best([(way, way.fitting(way.near(best), memory, best.words // pair.times))], best)
+        found = _best([(way, way.fitting(way.priced(way.near(best)), memory, best.words // pair.times))], best)
         if found is best:
             break
         best = found
@@ -170,6 +187,12 @@ def _best(tried: Sequence[tuple[BandedWay, FittingMembers | None]], known: Fused
         if known is None or member.words < known.words:
             known = member
     return known
+
+
+@lru_cache(maxsize=128)
+def _first_members(way: BandedWay) -> PricedMembers:
+    """What is tried first of a way."""
+    return way.priced(_first_sizes(way.meeting))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,28 +288,27 @@ class BandedWay:
             for ours, theirs, size, *_ in self._phases
         )
 
-    def fitting(self, sizes: MemberSizes, memory: int, most: int) -> FittingMembers | None:
+    def priced(self, sizes: MemberSizes) -> PricedMembers:
+        """The room and the words of members of some sizes."""
+        if self.stays[2] and self.stays[3]:  # blocks change nothing but the room: the smallest come first
+            _, same = np.unique(sizes.tile * (self.meeting.extents[1] + 1) + sizes.inner, return_index=True)
+            sizes = sizes.of(same)
+        words = self.words(sizes)
+        return PricedMembers(sizes, self.room(sizes), words, words - self._again(sizes))
+
+    def fitting(self, members: PricedMembers, memory: int, most: int) -> FittingMembers | None:
         """Members that fit, those that are likely to move the fewest words; None if none fits.
 
         Args:
-            sizes: of members.
+            members: of which.
             memory: words that fit.
             most: words that a member moves which is known, in one iteration of what goes through everything: those that
                 move more even if nothing of the inner side comes again are left out.
         """
-        left = memory - self.room(sizes)
-        (fits,) = np.nonzero(left >= 0)
+        (fits,) = np.nonzero((members.room <= memory) & (members.least <= most))
         if not fits.size:
             return None
-        if self.stays[2] and self.stays[3]:  # blocks change nothing but the room
-            _, same = np.unique(sizes.tile[fits] * (self.meeting.extents[1] + 1) + sizes.inner[fits], return_index=True)
-            fits = fits[same]
-        sizes, left = sizes.of(fits), left[fits]
-        words = self.words(sizes)
-        (fewer,) = np.nonzero(words - self._again(sizes) <= most)
-        if not fewer.size:
-            return None
-        sizes, left, words = sizes.of(fewer), left[fewer], words[fewer]
+        sizes, left, words = members.sizes.of(fits), memory - members.room[fits], members.words[fits]
         likely = words - self._saved(sizes, left)
         order = np.argpartition(likely, min(LOOKED, likely.size - 1))[:LOOKED]
         return FittingMembers(sizes.of(order), left[order], words[order], likely[order])
@@ -340,7 +362,7 @@ class BandedWay:
         statistic, inside = self._statistic
         best = member
         for last in (False, True):
-            gains = [np.cumsum([0, *(each[::-1] if last else each)]) for each in again]
+            gains = [_sums(each[::-1] if last else each) for each in again]
             one = np.arange(min(left // costs[0], len(gains[0]) - 1) + 1 if costs[0] else 1)
             rest = left - one * costs[0]
             two = np.minimum(rest // costs[1], len(gains[1]) - 1) if costs[1] else np.zeros_like(one)

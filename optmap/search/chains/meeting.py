@@ -78,10 +78,21 @@ class BandMeeting:
         first, last = (_place(each, tile, tile if block is None else block) for each in (low, high - 1))
         return np.where(high > low, last - first + 1, 0)
 
-    @lru_cache(maxsize=4096)  # noqa: B019
-    def all_visits(self, tile: int) -> int:
-        """How many tiles of the other dim all indices meet together."""
-        return int(self.visits(tile).sum())
+    def all_visits(self, tiles: Ints) -> Ints:
+        """How many tiles of the other dim all indices meet together.
+
+        Args:
+            tiles: sizes of these; what is known of some is not counted again.
+        """
+        for tile in np.unique(tiles[self._known[tiles] == 0]).tolist():
+            low, high = self.whole
+            self._known[tile] = np.where(high > low, (high - 1) // tile - low // tile + 1, 0).sum()
+        return np.asarray(self._known[tiles])
+
+    @cached_property
+    def _known(self) -> Ints:
+        """`all_visits` by size of tiles; 0 where that was not asked for, and where nothing meets."""
+        return np.zeros(self.extents[1] + 1, np.int64)
 
     @lru_cache(maxsize=256)  # noqa: B019
     def strips(self, tile: int) -> tuple[Ints, Ints]:
