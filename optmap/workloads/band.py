@@ -44,13 +44,16 @@ class IndexBand:
             a: first and beyond of the first dim.
             b: of the second one.
         """
-        sizes = _most(0, a[1] - a[0]), _most(0, b[1] - b[0])
+        most: Any = max if all(isinstance(end, int) for end in (*a, *b)) else np.maximum
+        sizes = most(0, a[1] - a[0]), most(0, b[1] - b[0])
+        corners = (0, 1), (sizes[0], -1), (sizes[1], -1), (sizes[0] + sizes[1], 1)
 
         def up_to(difference: int) -> V:
-            most = difference - b[0] + a[1]  # of u + v + 1, with u, v counted from the last and from the first
-            corners = most, most - sizes[0], most - sizes[1], most - sizes[0] - sizes[1]
-            one, two, three, four = (least * (least + 1) // 2 for least in [_most(0, each) for each in corners])
-            found: V = one - two - three + four
+            far = difference - b[0] + a[1]  # of u + v + 1, with u, v counted from the last and from the first
+            found: V = 0
+            for less, sign in corners:
+                side = most(0, far - less)
+                found += sign * (side * (side + 1) // 2)
             return found
 
         return up_to(self.high) - up_to(self.low - 1)
@@ -95,8 +98,10 @@ def _common(one: tuple[V, V], other: Interval) -> tuple[V, V]:
 
 def _most(one: V | int, other: V | int) -> V:
     """The larger one, of arrays one by one."""
-    most: Any = max if isinstance(one, int) and isinstance(other, int) else np.maximum
-    return cast(V, most(one, other))
+    if isinstance(one, int) and isinstance(other, int):
+        return one if one >= other else other
+    found: Any = np.maximum(one, other)
+    return cast(V, found)
 
 
 def band_of(conditions: Iterable[Condition]) -> IndexBand | None:
