@@ -58,8 +58,10 @@ class _Sizes:
     """Words that are taken without pinned parts, by both sizes."""
     words: Ints
     """That move so, by both sizes."""
-    least: Ints
-    """That move if nothing that can be pinned came again, by both sizes."""
+    again: Ints
+    """Of them those of what can be pinned that come again, by both sizes."""
+    index: Ints
+    """Of these those of one such index, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,20 @@ class _Kept:
             return self._meetings[1 - tiled].all_visits(tiles) * free
         return self._meetings[0].points * -(-self.alone.extents[tiled] // tiles)
 
+    def _index(self, tiles: Ints) -> Ints:
+        """Visits of what is far with one index of the second group, but for the first ones: at most, by size of tiles.
+
+        Args:
+            tiles: of the first group.
+        """
+        first, second, third = self._roles[3]
+        if first >= BAND:
+            return self._meetings[second].most * (-(-self.alone.extents[first] // tiles) - 1)
+        meeting = self._meetings[1 - first]
+        if second < BAND:
+            return (meeting.most_visits(tiles) - 1) * self.alone.extents[third]
+        return meeting.all_visits(tiles) - meeting.touched
+
     def first(self, memory: int, once: Collection[str]) -> Apart | None:
         """The best one of the sizes that are tried first; None if none fits."""
         return self._best(self._first, memory, once)
@@ -144,8 +160,8 @@ class _Kept:
             visits = elements if many is None else many
             words = words + (visits * operand.moves - elements * operand.free) * operand.words
         again = self._total((second, third), first, tiles) - self._elements((second, third), first)
-        least = words - (again * far.moves * far.words)[:, None]
-        return _Sizes(tiles, others_tiles, self._room(one, other), words, least)
+        coming = [each[:, None] * far.moves * far.words for each in (again, self._index(tiles))]
+        return _Sizes(tiles, others_tiles, self._room(one, other), words, coming[0], coming[1])
 
     @lru_cache(maxsize=256)  # noqa: B019  (these are few, and kept)
     def _elements(self, groups: tuple[int, int], tiled: int) -> int:
@@ -154,7 +170,7 @@ class _Kept:
 
     def _best(self, sizes: _Sizes, memory: int, once: Collection[str], below: int = FAR) -> Apart | None:
         """The best one of some sizes, if it moves less than so many words."""
-        _, near, far, (first, second, _) = self._roles
+        _, near, far, (first, second, third) = self._roles
         left = memory - sizes.room
         fits = left >= 0
         for operand, trips in (
@@ -165,11 +181,13 @@ class _Kept:
                 fits &= trips == 1
         if not fits.any():
             return None
-        words = np.where(fits & (sizes.least < below), sizes.words, FAR)
+        cost = far.words * self.alone.extents[third]
+        least = sizes.words - np.minimum(sizes.again, left // max(1, cost) * sizes.index)  # with pinned indices
+        words = np.where(fits & (least < below), sizes.words, FAR)
         best: Apart | None = None
         order = np.argpartition(words, min(LOOKED, words.size - 1), axis=None)[: LOOKED + 1]
         for place in zip(*np.unravel_index(order, words.shape), strict=True):
-            if words[place] < FAR and sizes.least[place] < below:
+            if words[place] < FAR and least[place] < below:
                 pinned, saved, last = self._pinned(int(sizes.tiles[place[0]]), int(left[place]))
                 found = int(words[place]) - saved
                 if found < below:
