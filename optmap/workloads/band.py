@@ -50,11 +50,8 @@ class IndexBand:
 
         def up_to(difference: int) -> V:
             far = difference - b[0] + a[1]  # of u + v + 1, with u, v counted from the last and from the first
-            found: V = 0
-            for less, sign in corners:
-                side = most(0, far - less)
-                found += sign * (side * (side + 1) // 2)
-            return found
+            sides = [(sign, most(0, far - less)) for less, sign in corners]
+            return cast(V, sum(sign * (side * (side + 1) // 2) for sign, side in sides))
 
         return up_to(self.high) - up_to(self.low - 1)
 
@@ -79,11 +76,12 @@ class IndexBand:
             sides: dict[str, tuple[V, V]] = {d: _common(left[d], cell[d]) for d in dims}
             return self.points(sides[self.first], sides[self.second])
         if not dims:
-            return cast(V, 1)
+            one: Any = 1
+            return cast(V, one)
         low, high = _common(self.left(dims[0], a, b), cell[dims[0]])
         return _most(0, high - low)
 
-    def always(self, dim: str, other: Interval) -> Interval:
+    def always(self, dim: str, other: tuple[V, V]) -> tuple[V, V]:
         """Values of one dim that are in the band with all values of the other one."""
         first, beyond = other
         if dim == self.first:
@@ -98,10 +96,8 @@ def _common(one: tuple[V, V], other: Interval) -> tuple[V, V]:
 
 def _most(one: V | int, other: V | int) -> V:
     """The larger one, of arrays one by one."""
-    if isinstance(one, int) and isinstance(other, int):
-        return one if one >= other else other
-    found: Any = np.maximum(one, other)
-    return cast(V, found)
+    most: Any = max if isinstance(one, int) and isinstance(other, int) else np.maximum
+    return cast(V, most(one, other))
 
 
 def band_of(conditions: Iterable[Condition]) -> IndexBand | None:

@@ -126,10 +126,7 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], places: ProductPl
     columns, gains = [], []
     once = np.array([float(places.elements[name]) for name in DIMS])
     for (cut, light, g), most in zip(kinds, lengths, strict=True):
-        alike = places.at(cut, _full(cut, light))
-        least = sum(
-            (about_touched(n, done, most - 1, sides, float(g)) for n, done, sides in alike), np.zeros(most.size)
-        )
+        least = about_touched(places.at(cut, _full(cut, light)), most - 1, float(g))
         counted = {cut: room / most, light: np.full(most.size, float(g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
         columns.append(rows)

@@ -79,6 +79,7 @@ class ProductPlaces:
         return replace(self, rows=_coarse(self.rows), columns=_coarse(self.columns))
 
 
+@lru_cache(maxsize=64)
 def _coarse(met: Met) -> Met:
     """Neighbours put together: as many of them, each with the mean."""
     size = -(-len(met) // BINS)

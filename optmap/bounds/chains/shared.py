@@ -54,7 +54,7 @@ class AtPlaces:
 
     def about(self, most: Floats) -> Floats:
         """The same in floats, for many numbers."""
-        return about_touched(self.places, self.operations, most, self.sides, 1.0)
+        return about_touched([(self.places, self.operations, self.sides)], most, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

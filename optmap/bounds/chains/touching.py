@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import isqrt
 
@@ -37,13 +37,14 @@ def least_touched(alike: Iterable[Place], most: int, g: Fraction) -> Fraction:
     return sum((Fraction(n, d) for d, n in found.items()), Fraction())
 
 
-def about_touched(places: int, operations: int, most: Floats, sides: Sides, g: float) -> Floats:
+def about_touched(alike: Sequence[Place], most: Floats, g: float) -> Floats:
     """The same in floats, for many numbers of operations of a segment."""
-    every, ends = float(operations), (float(sides[0]), float(sides[1]))
-    e = np.minimum(most, every)
+    places, every = (np.array([float(each[n]) for each in alike])[:, None] for n in (0, 1))
+    a, b = (np.array([float(sides[n]) for _, _, sides in alike])[:, None] for n in (0, 1))
+    e = np.minimum(most[None, :], every)
     segments = np.floor(every / e)
-    parts = segments * _about_phi(e, ends, g) + _about_phi(np.maximum(every - segments * e, 0), ends, g)
-    return np.asarray(float(places) * parts)
+    parts = segments * _about_phi(e, (a, b), g) + _about_phi(np.maximum(every - segments * e, 0), (a, b), g)
+    return np.asarray(np.add.reduce(places * parts, axis=0))
 
 
 def _phi(times: int, operations: int, sides: Sides, g: Fraction) -> tuple[int, int]:
@@ -60,7 +61,7 @@ def _phi(times: int, operations: int, sides: Sides, g: Fraction) -> tuple[int, i
     return isqrt(4 * times * times * operations * p // q), 1
 
 
-def _about_phi(o: Floats, sides: tuple[float, float], g: float) -> Floats:
+def _about_phi(o: Floats, sides: tuple[Floats, Floats], g: float) -> Floats:
     a, b = sides
     bent = np.where(o > g * b * b, o / b + g * b, 2 * np.sqrt(g * o))
     return np.asarray(np.where(g * o > a * a, a + g * o / a, bent))

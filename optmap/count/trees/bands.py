@@ -186,7 +186,8 @@ class BandRuns:
         return found or {"": (np.zeros_like(a[0]), np.ones_like(a[0]))}  # of a single element
 
     def _size(self, content: Ranges) -> Whole:
-        sides, total = dict(content), 1
+        sides = dict(content)
+        total: Any = 1
         if self.band.first in sides and self.band.second in sides:
             total = self.band.points(sides.pop(self.band.first), sides.pop(self.band.second))
         return np.asarray(total * prod(np.maximum(0, beyond - first) for first, beyond in sides.values()))
