@@ -18,7 +18,8 @@ from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.tree import MappingTree
 from optmap.search import Question
 from optmap.search.chains import masked
-from optmap.search.chains.banded import BandedWay, sizes_of
+from optmap.search.chains.banded import BandedWay
+from optmap.search.chains.banded_sizes import sizes_of
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
 from optmap.search.chains.pair import ProductPair, pair_of, steps_of

@@ -509,7 +509,7 @@ def test_the_price_of_a_line_is_a_least_sum(case: tuple[int, int, int, int, floa
         sides = [max(operations / light, full * part / 4000) for part in range(1, 4001)]
         return min((n + g * operations / n for n in sides if n <= full), default=full + g * operations / full)
 
-    found = price(places, every, (full, light), most, Fraction(g))
+    found = price([(places, every, (full, light))], most, Fraction(g))
     segments, rest = divmod(every, most) if most < every else (0, every)
     exact = places * (segments * cheapest(most) + (cheapest(rest) if rest else 0))
     assert exact * (1 - 1e-3) - 2 <= found <= exact * (1 + 1e-9)
