@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, taking
+from optmap.cli.progress import Progress
 from optmap.questions.option import declared
 from optmap.verbs import deriving
 
@@ -92,4 +93,4 @@ def derive(
         return
     with Progress("deriving"):
         derived = deriving.derive(workload, **order)
-    say_answer(derived, as_json=as_json, text=derived.latex if latex else derived.text)
+    say_answer(derived, as_json=as_json, text=derived.latex if latex else None)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import prod
 
 import numpy as np
 
 from optmap.base.errors import CheckError, InfeasibleError, InputError, SolverUnavailableError
+from optmap.base.share import Share, Tell, unheard
+from optmap.base.texts import several
 from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import roles_of
 from optmap.count.timing.predict import TimeModel, predict
@@ -43,7 +44,6 @@ from optmap.search.timed.registers import with_registers
 from optmap.solvers.native_output import off_stdout
 from optmap.workloads.workload import Workload
 
-Told = Callable[[str, float], None]
 NOTHING = 0xFF
 """Four or eight bytes of it are not a number."""
 
@@ -68,7 +68,7 @@ class BenchPlan:
     """By title of a workload those that are its candidates, in this order; of others they are searched."""
 
 
-def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = lambda text, share: None) -> Bench:
+def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Tell = unheard) -> Bench:
     """Time emitted code and libraries on the same layers.
 
     Args:
@@ -87,7 +87,7 @@ def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = la
         with pinned(threads):
             pass
     compiler = find_compiler()
-    title, share = "", 0.0
+    title, share = "", Share()
     with off_stdout():  # libraries may say what they do
         found, absent = baselines(
             plan.against, trials=plan.trials, told=lambda text: told(f"{title}: {text}" if title else text, share)
@@ -103,7 +103,7 @@ def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = la
     layers = list[LayerBench]()
     jobs = [(workload, threads) for workload in workloads for threads in plan.threads]
     for number, (workload, threads) in enumerate(jobs):
-        title, share = f"{workload.title}, {threads} {'thread' if threads == 1 else 'threads'}", number / len(jobs)
+        title, share = f"{workload.title}, {several(threads, 'thread')}", Share.counted(number, len(jobs))
         told(title, share)
         with off_stdout():
             layers += _bench_layer(workload, threads, plan, found)
@@ -199,9 +199,10 @@ def _given(
     """
     found = []
     for mapping in plan.mappings[workload.title]:
-        ways = prod(own for level in mapping.levels for own in level.spatial.values())
-        if ways not in (1, threads):
-            raise InputError(f"the solution of {workload.title} is of {ways} cores; bench it with --threads {ways}")
+        if mapping.ways not in (1, threads):
+            raise InputError(
+                f"the solution of {workload.title} is of {mapping.ways} cores; bench it with --threads {mapping.ways}"
+            )
         tried = [with_registers(_model(workload, threads, plan, layout), mapping) for layout in layouts]
         found.append(min(tried, key=lambda each: order_of(each.prediction)))
     return found
