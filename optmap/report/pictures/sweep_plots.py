@@ -110,7 +110,7 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         # Small gaps are the interesting ones: the square root gives them more of the scale.
         norm = PowerNorm(0.5, vmin=0.0, vmax=max(*gaps, 1.0))
         axes.set_facecolor("#ffffff")
-        axes.patch.set(hatch="////", edgecolor="#bbbbbb")
+        axes.patch.set(hatch="////", edgecolor=REST)
         widest = sorted({float(edge) for _, series in rows for cell in _cells(series) for edge in cell[:2]})
         axes.grid(False)
         cells = None
@@ -131,7 +131,7 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         bar.locator = MaxNLocator(4 if len(rows) > 8 else 2)
         bar.outline.set_visible(False)
         if _has_holes(axes, rows):
-            empty = Patch(facecolor="#ffffff", edgecolor="#bbbbbb", hatch="////", label="no mapping, or no bound")
+            empty = Patch(facecolor="#ffffff", edgecolor=REST, hatch="////", label="no mapping, or no bound")
             axes.figure.legend(handles=[empty], loc="outside lower right", frameon=False, fontsize=9)
         axes.set_title(title, loc="left")
     return axes
