@@ -39,7 +39,8 @@ def least_touched(alike: Iterable[Place], most: int, g: Fraction) -> Fraction:
 
 def about_touched(alike: Sequence[Place], most: Floats, g: float) -> Floats:
     """The same in floats, for many numbers of operations of a segment."""
-    places, every = (np.array([float(each[n]) for each in alike])[:, None] for n in (0, 1))
+    places = np.array([[float(times)] for times, _, _ in alike])
+    every = np.array([[float(operations)] for _, operations, _ in alike])
     a, b = (np.array([float(sides[n]) for _, _, sides in alike])[:, None] for n in (0, 1))
     e = np.minimum(most[None, :], every)
     segments = np.floor(every / e)
