@@ -28,11 +28,12 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from optmap.answers.proofs.floor import crossings_of, least_of
+from optmap.answers.proofs.floor import crossings_of
 from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import ContradictionError
 from optmap.base.texts import plain
+from optmap.bounds.mesh_least import least_of
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import homes_of, with_given
 from optmap.machines.machine import Machine
@@ -43,7 +44,7 @@ from optmap.search.question import understood
 from optmap.search.result import Answer
 from optmap.solvers.status import Stop
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.single import is_in_place, product_alone
+from optmap.workloads.single import has_nest, product_alone
 from optmap.workloads.workload import Workload
 
 REACHED = "the floor of every schedule in turn, which the mapping reaches"
@@ -80,7 +81,7 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
     """The floor of a chain, and notes about boundaries without a bound.
 
     Args:
-        workload: products, and functions in place, which cost nothing.
+        workload: products, and functions in place or of rows, of which nothing is counted here.
         machine: with meshes and prices.
         clock: when boundaries get compulsory traffic alone, with a note.
 
@@ -89,7 +90,7 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
     """
     found, notes = list[StatementFloor](), list[str]()
     for each in workload.statements:
-        if is_in_place(workload, each.name):
+        if not has_nest(workload, each.name):
             continue
         alone = product_alone(workload, each.name)
         fabric = fabric_of(alone, machine)
@@ -113,7 +114,7 @@ def mesh_bound(workload: Workload, machine: Machine, objective: Objective) -> Me
     """The floor of an objective.
 
     Args:
-        workload: products, and functions in place, which cost nothing.
+        workload: products, and functions in place or of rows, of which nothing is counted here.
         machine: with meshes and prices.
         objective: energy, cycles, their product, or cycles of ports.
 

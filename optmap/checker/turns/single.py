@@ -17,6 +17,19 @@ def is_in_place(chain: StatedChain, number: int) -> bool:
     return alone and chain.held[inputs[0]["tensor"]] == chain.held[output["tensor"]]
 
 
+def is_of_rows(chain: StatedChain, number: int) -> bool:
+    """Whether a statement makes each element from a whole row, at every point of it: done where the row is."""
+    said = chain.said[number]
+    output, *inputs = (set(dims_of(access)) for access in chain.accesses[number])
+    plain = said.sign in ("=", "+=") and not said.conditions and bool(said.rows)
+    return plain and all(dims <= output for dims in inputs)
+
+
+def has_nest(chain: StatedChain, number: int) -> bool:
+    """Whether a statement is a nest of loops: it is not done where its elements are."""
+    return not is_in_place(chain, number) and not is_of_rows(chain, number)
+
+
 def single_fabric(chain: StatedChain, number: int, machine: Any, left: dict[str, int]) -> StatedFabric:
     """A product of a chain on a machine, on what is left of its dims.
 
@@ -31,6 +44,11 @@ def single_fabric(chain: StatedChain, number: int, machine: Any, left: dict[str,
     pointwise = said.sign in ("=", "+=") and not said.rows and len(inputs) > 1 and all(d <= output for d in inputs)
     fine = (said.multiplies or pointwise) and not said.conditions
     need(fine, f"not counted: {said.name}, which is no sum of products, or has a condition")
+    return touched_fabric(chain, number, machine, left)
+
+
+def touched_fabric(chain: StatedChain, number: int, machine: Any, left: dict[str, int]) -> StatedFabric:
+    """A statement as the product of what it reads, on a machine."""
     texts = [_text(access) for access in chain.accesses[number]]
     used = {access["tensor"] for access in chain.accesses[number]}
     document = {
