@@ -74,6 +74,11 @@ def chain_of(name, extents):
     return parse_workload(text, extents, semantics=Semantics.ASSIGN)
 
 
+def dims_named(text):
+    """The dims of a chain in short notation: letters in brackets."""
+    return sorted({c for part in text.split("[")[1:] for c in part.split("]")[0] if c.islower()})
+
+
 def divided(rng, size, parts):
     """A size as a product of so many factors."""
     found = [1] * parts
@@ -139,7 +144,7 @@ class Case:
         rng = random.Random(seed)
         self.name = rng.choice(list(CHAINS))
         text, common = CHAINS[self.name]
-        dims = sorted({c for c in text if c.islower()})
+        dims = dims_named(text)
         self.extents = {d: rng.choice((1, 2, 2, 4, 3)) for d in dims}
         self.chain, self.machine = chain_of(self.name, self.extents), toy_machine(rng)
         order = rng.sample(common, len(common))

@@ -9,7 +9,7 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.kept_tensors import kept_tensors
-from optmap.workloads.single import is_in_place, is_of_rows, is_single, product_alone
+from optmap.workloads.single import is_in_place, is_of_rows, is_single, touched_alone
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -61,7 +61,8 @@ def _stated(workload: Workload, statement: Statement, machine: Machine) -> dict[
     every = _free(workload, statement, machine)
     if is_in_place(workload, statement.name):  # no access of its own
         return {tensor: [] for tensor in every}
-    alone = product_alone(workload, statement.name) if is_single(statement) else workload.alone(statement.name)
+    told = is_single(statement) or is_of_rows(statement)
+    alone = touched_alone(workload, statement.name) if told else workload.alone(statement.name)
     memories = fabric_of(alone, machine).memories[:-1]
     return every | {  # any level may keep statistics of rows
         kept.stored_as[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]

@@ -16,6 +16,7 @@ from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.meshes.in_turn import count_in_turn
 from optmap.count.meshes.turn_results import InTurnCount, TurnCost
 from optmap.machines.fabric import Fabric, fabric_of
+from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.nodes import Compute, Keep, Loop, Node
 from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
@@ -109,6 +110,7 @@ class _InTurn:
         self.merit = question.merit
         self.share = 1.0
         self.nests: dict[object, tuple[Node, ...] | None] = {}
+        self.shown: dict[object, tuple[Fraction, tuple[Node, ...]]] = {}
 
     def best(self, *, together: bool) -> Found:
         """The best mapping that was found."""
@@ -178,7 +180,7 @@ class _InTurn:
                 best.append(way)
             return None if way is None else self._cost(way)
 
-        search = FamilySearch(self.question, self.fabrics, counted)
+        search = FamilySearch(self.question, self.fabrics, counted, self.shown)
         try:
             proof = search.run(self._cost(segments), together=together)
         except InputError as error:  # that the exact search cannot count
@@ -348,10 +350,13 @@ class _InTurn:
             time_limit=max(1.0, min(self.question.clock.left / 2, self.share * self.question.time_limit)),
             seed=self.question.seed,
         )
-        mapping = mapped(asked, (method, FINAL))
-        if mapping is None:
+        found = mapped(asked, (method, FINAL))
+        if found is None:
             return None
-        return branch_of(mapping, problem.alone, machine, tuple(dict(problem.homes)))
+        nodes = branch_of(found[0], problem.alone, machine, tuple(dict(problem.homes)))
+        if found[1] is not None:
+            self.shown[problem.key] = found[1], nodes
+        return nodes
 
     def _counted(
         self, names: tuple[str, ...], group: TurnGroup | None, block: GroupBlock | None, nodes: tuple[Node, ...]
@@ -388,5 +393,6 @@ class _InTurn:
             for name in segment.names:
                 if self.workload.stored_as[name] not in inside:
                     branches += [(Compute(statement=each),) for each in self.tails.get(name, ())]
-        nodes = one_after_other(self.workload, self.machine.memory, branches, inside)
+        statistics = {each.name for each in kept_tensors(self.workload).statistics}  # no memory holds any
+        nodes = one_after_other(self.workload, self.machine.memory, branches, inside | statistics)
         return MappingTree(workload=self.workload, machine=self.machine, nodes=nodes)

@@ -9,7 +9,7 @@ search looks for nests that would make them better. Where it finds none, and end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, combinations, islice, permutations, product
@@ -104,6 +104,7 @@ class FamilySearch:
         question: of the chain; its objective adds up over nests.
         fabrics: of each statement alone.
         counted: from a member and the nests of its statements to what it costs; None if it does not fit.
+        shown: per problem what its best nest costs in a run that begins empty, and the nest, where that is proved.
     """
 
     def __init__(
@@ -111,9 +112,10 @@ class FamilySearch:
         question: Question,
         fabrics: dict[str, Fabric],
         counted: Callable[[TurnMember, dict[object, tuple[Node, ...]]], Fraction | None],
+        shown: Mapping[object, tuple[Fraction, tuple[Node, ...]]],
     ) -> None:
         self.question, self.workload, self.machine = question, question.workload, question.machine
-        self.fabrics, self.counted = fabrics, counted
+        self.fabrics, self.counted, self.shown = fabrics, counted, shown
         self.floors: dict[object, Fraction | None] = {}
         self.leasts: dict[object, LeastNest] = {}
         self.nests: dict[object, tuple[Node, ...]] = {}
@@ -177,6 +179,9 @@ class FamilySearch:
     def _least_of(self, problem: NestProblem) -> Fraction | None:
         """What one run of a nest costs at least; None if there is no room."""
         floor = self._floor(problem)
+        if problem.key in self.shown and self._begun(problem) == 1 and self._key(problem) not in self.nests:
+            least, self.nests[self._key(problem)] = self.shown[problem.key]
+            self._note(problem, least)
         known = self.leasts.get(self._key(problem))
         return floor if known is None or floor is None else max(floor, known.least)
 
@@ -283,7 +288,7 @@ class FamilySearch:
 
     def _sum(self, problems: Iterable[NestProblem]) -> Fraction:
         """What nests cost together at least, those without room nothing."""
-        return sum((each.times * (self._least_of(each) or 0) for each in problems), Fraction(0))
+        return sum((each.times * (self._least_of(each) or Fraction(0)) for each in problems), Fraction(0))
 
     def _searched(self, problem: NestProblem, limit: Fraction) -> bool:
         """Whether the exact search ended: with the best nest, or with none below a limit.
@@ -306,6 +311,16 @@ class FamilySearch:
         self.evaluations += found.evaluations
         least = Fraction(found.bound)
         ended = found.proved or (found.nest is None and least >= limit * (1 - Fraction(SAME)))
+        self._note(problem, least)
+        if found.proved and found.nest is not None:
+            mapping = mapping_of(found.nest, fabric)
+            if half_kept(mapping, problem.alone) is not None:
+                return False  # no tree says it
+            self.nests[self._key(problem)] = branch_of(mapping, problem.alone, machine, tuple(dict(problem.homes)))
+        return ended
+
+    def _note(self, problem: NestProblem, least: Fraction) -> None:
+        """Keep what was shown of a nest, if it is more than what is known."""
         known, stored = self.leasts.get(self._key(problem)), self.workload.stored_as
         if known is None or known.least < least:
             self.leasts[self._key(problem)] = LeastNest(
@@ -313,15 +328,9 @@ class FamilySearch:
                 sizes=problem.alone.sizes,
                 homes=tuple(sorted({(stored[tensor], level) for tensor, level in problem.homes})),
                 kept=tuple(replace(each, tensor=stored[each.tensor]) for each in problem.kept),
-                begun=begun,
+                begun=self._begun(problem),
                 least=least,
             )
-        if found.proved and found.nest is not None:
-            mapping = mapping_of(found.nest, fabric)
-            if half_kept(mapping, problem.alone) is not None:
-                return False  # no tree says it
-            self.nests[self._key(problem)] = branch_of(mapping, problem.alone, machine, tuple(dict(problem.homes)))
-        return ended
 
 
 def additive(question: Question) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import prod
 
 from optmap.base.errors import InfeasibleError, LimitError
@@ -92,7 +93,7 @@ def kept_block(workload: Workload, group: TurnGroup, block: GroupBlock, tensor: 
     return KeptBlock(level=level, tensor=tensor, elements=elements, bits=access.bits)
 
 
-def mapped(question: Question, methods: Iterable[str]) -> Mapping | None:
+def mapped(question: Question, methods: Iterable[str]) -> tuple[Mapping, Fraction | None] | None:
     """A nest of a statement that a tree can say: what it reads twice is kept for both reads, or for none.
 
     Args:
@@ -100,21 +101,21 @@ def mapped(question: Question, methods: Iterable[str]) -> Mapping | None:
         methods: names; the first that finds a mapping is heard.
 
     Returns:
-        None if none does.
+        The mapping, and what it costs if every other one is proved to cost as much; None if there is none.
     """
     for name in dict.fromkeys(methods):
         try:
-            mapping: Mapping = METHODS[name].run(replace(question, method=name)).mapping
+            answer = METHODS[name].run(replace(question, method=name))
         except (InfeasibleError, LimitError):
             continue
-        half = half_kept(mapping, question.workload)
+        half = half_kept(answer.mapping, question.workload)
         if half is None:
-            return mapping
+            return answer.mapping, answer.count.merit(question.merit) if answer.proved else None
         for rule in (KeepRule.KEPT, KeepRule.REFUSED):
             ruled = keeping(question.machine, question.workload, *half, rule)
             found = mapped(replace(question, machine=ruled), methods)
             if found is not None:
-                return found
+                return found[0], None
         return None
     return None
 
