@@ -34,8 +34,8 @@ class FamilyBound:
     members: int
     """That the family has, or more than are looked at."""
     least: Fraction
-    ended: bool
-    """Whether every member was looked at, before the time was over."""
+    unfinished: str
+    """Why some members that may be better were not looked at; empty if all were."""
     nests: tuple[LeastNest, ...] = ()
     """What floors do not show."""
     evaluations: int = 0

@@ -21,14 +21,14 @@ def is_elementwise(statement: Statement) -> bool:
 
 def is_single(statement: Statement) -> bool:
     """Whether a statement has mappings of its own on machines with meshes and prices."""
-    return (statement.multiplies or is_elementwise(statement)) and not statement.domain
+    return statement.multiplies or is_elementwise(statement)
 
 
 def product_alone(workload: Workload, name: str, left: dict[str, int] | None = None) -> Workload:
     """A statement that multiplies and adds up, as a workload of its own; numbers among the factors left out.
 
     A function of several tensors element by element moves what their product would, and takes an operation at each
-    point as well.
+    point as well. Conditions are left out: all points are done, and those that do not meet them change nothing.
 
     Args:
         workload: the chain.
@@ -41,8 +41,7 @@ def product_alone(workload: Workload, name: str, left: dict[str, int] | None = N
     statement = workload.statement(name)
     if not is_single(statement):
         what = "is neither a sum of products nor a function of several tensors element by element"
-        what = "has a function of rows that sums, or a condition beside it" if statement.row is not None else what
-        what = "has a condition" if statement.domain else what
+        what = "has a function of rows that sums" if statement.row is not None else what
         raise InputError(
             f"{name} of {workload.title} {what}; such statements are not counted on machines with meshes and prices: "
             "leave it out, or take a machine without them"
@@ -71,7 +70,7 @@ def has_nest(workload: Workload, name: str) -> bool:
 
 def is_of_rows(statement: Statement) -> bool:
     """Whether a statement makes each element from a whole row, at every point of it: done where the row is."""
-    plain = statement.update is Update.SUM and not statement.domain
+    plain = statement.update is Update.SUM
     return plain and statement.row is not None and not statement.reduction_dims
 
 
@@ -84,4 +83,4 @@ def is_in_place(workload: Workload, name: str) -> bool:
     """Whether a statement is a function of elements that is done in place of what it reads."""
     one = workload.statement(name)
     stored = workload.stored_as
-    return len(one.inputs) == 1 and one.row is None and not one.domain and stored[one.inputs[0].name] == stored[name]
+    return len(one.inputs) == 1 and one.row is None and stored[one.inputs[0].name] == stored[name]

@@ -3,6 +3,7 @@
 import json
 import random
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from cases import cases
@@ -26,10 +27,12 @@ from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
 from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import MERITS
+from optmap.questions.options import Merit
 from optmap.search.chains.turn_family import family_of
 from optmap.search.chains.turn_problems import problems_of
 from optmap.search.methods import METHODS
 from optmap.search.question import Question
+from optmap.workloads.inner_box import inner_box
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.single import has_nest, product_alone
 from optmap.workloads.workload import Semantics
@@ -203,3 +206,49 @@ def test_a_tensor_read_twice_is_mapped_and_verified():
     text = "S[m,l] = A[m,k]*A[l,k]; C[m,n] = S[m,l]*D[l,n]"
     _, doc = document(text, time_limit=20)
     check_document(doc)
+
+
+CAUSAL = "S[m,l] = A[m,k]*B[k,l] if l <= m; P[m,l] = softmax(S[m,l], l) if l <= m; C[m,n] = P[m,l]*D[l,n] if l <= m"
+
+
+def test_conditions_are_masks_and_their_floor_is_of_a_box():
+    answer, doc = document(CAUSAL)
+    assert answer.count.operations == 2 * 8 * 6 * 4
+    report = check_document(doc)
+    assert any("every iteration is done" in line for line in report.verified)
+    whole, _ = document(ROWS)
+    assert answer.cost == whole.cost
+    assert answer.floor.merit(Merit.ENERGY) < whole.floor.merit(Merit.ENERGY)
+    for statement in doc["floor"]["statements"]:
+        assert statement["box"]["l"][1] <= statement["box"]["m"][0] + 1
+        changed = json.loads(json.dumps(doc))
+        mine = next(each for each in changed["floor"]["statements"] if each["name"] == statement["name"])
+        mine["box"]["l"] = [0, 6]
+        with pytest.raises(RefusedError):
+            check_document(signed(changed))
+
+
+CONDITIONS = {
+    "l <= m": lambda row, column: column <= row,
+    "m + l < 5": lambda row, column: row + column < 5,
+    "2*l >= m": lambda row, column: 2 * column >= row,
+    "l == m": lambda row, column: column == row,
+    "l <= m and m <= l + 2": lambda row, column: column <= row <= column + 2,
+    "l < 3": lambda _, column: column < 3,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("sizes", [(8, 6), (3, 9), (1, 4)])
+def test_all_points_of_an_inner_box_meet_the_conditions(condition, sizes):
+    extents = dict(zip("ml", sizes, strict=True)) | {"k": 2}
+    chain = parse_workload(f"S[m,l] = A[m,k]*B[k,l] if {condition}", extents, semantics=Semantics.ASSIGN)
+    box = inner_box(chain.statements[0], extents)
+    assert all(len(values) and 0 <= values[0] <= values[-1] < extents[dim] for dim, values in box.items())
+    assert all(CONDITIONS[condition](*point) for point in product(box["m"], box["l"]))
+
+
+def test_the_inner_box_of_a_causal_mask_is_a_quarter():
+    chain = parse_workload("S[m,l] = A[m,k]*B[k,l] if l <= m", {"m": 64, "l": 64, "k": 2}, semantics=Semantics.ASSIGN)
+    box = inner_box(chain.statements[0], chain.extents)
+    assert len(box["m"]) * len(box["l"]) == 32 * 33

@@ -112,4 +112,5 @@ def _statement(floor: StatementFloor) -> dict[str, object]:
         "cycles": floor.cycles,
         "port_cycles": floor.port_cycles,
         "crossings": crossing_documents(floor.certificates),
+        **({"box": {dim: [first, beyond] for dim, first, beyond in floor.box}} if floor.box else {}),
     }

@@ -16,7 +16,8 @@ cross are those of the statement on the machine as it is: to the words of all me
 keeps what only takes away. They are used where all tensors of the statement cross. The least over all choices holds
 whatever the mapping chooses. Multiply-accumulates cost what they cost; statements are done in turn, so that
 energies and cycles add up, each statement having at least its own; the product of both sums is the floor of
-energy-delay.
+energy-delay. Of a statement under conditions the floor is that of a box of its points that meet them: whoever does all
+of them does these.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from optmap.search.question import understood
 from optmap.search.result import Answer
 from optmap.solvers.status import Stop
 from optmap.workloads.chain import TensorRole
+from optmap.workloads.inner_box import inner_box
 from optmap.workloads.single import has_nest, product_alone
 from optmap.workloads.workload import Workload
 
@@ -92,7 +94,9 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
     for each in workload.statements:
         if not has_nest(workload, each.name):
             continue
-        alone = product_alone(workload, each.name)
+        box = inner_box(each, workload.extents) if each.domain else {}
+        left = {**workload.extents, **{dim: len(values) for dim, values in box.items()}}
+        alone = product_alone(workload, each.name, left)
         fabric = fabric_of(alone, machine)
         crossings, own = crossings_of(fabric, clock)
         notes += [f"{each.name}: {note}" for note in own]
@@ -105,6 +109,7 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
                 cycles=min(merit.cycles for merit in merits),
                 port_cycles=min(merit.port_cycles for merit in merits),
                 certificates=tuple(crossings[number] for number in sorted(crossings)),
+                box=tuple((d, v.start, v.stop) for d, v in box.items() if len(v) < workload.extents[d]),
             )
         )
     return TurnFloor(statements=tuple(found)), tuple(notes)

@@ -11,10 +11,11 @@ from ..bounds.floor import check_crossings, movement, port_cycles
 from ..chains.chain import StatedChain
 from ..chains.chain_bound import chain_lines
 from ..chains.chain_document import CHAIN_WORK, read_chain
+from ..chains.chain_masks import rules_of
 from ..core.fabric import StatedFabric
 from ..core.form import BETWEEN, MOVED
 from ..core.report import Report
-from ..core.shapes import Shape, anything, count, many, maybe, name, positive, record, records, text
+from ..core.shapes import Shape, anything, count, many, maybe, name, positive, record, records, table, text
 from ..core.shapes import number as amount_shape
 from ..core.tools import need, plain, spelled
 from ..nests.accesses import objective_value
@@ -28,14 +29,18 @@ from .turn_family import FAMILY, family_lines
 
 ROW = record(name=name, times=positive, operations=count, energy=AMOUNT, cycles=count, port_cycles=count)
 CROSSING = record(between=BETWEEN, memory_words=positive, words=count, certificate=anything)
+FLOORED: dict[str, Shape] = {
+    "name": name,
+    "energy": AMOUNT,
+    "cycles": count,
+    "port_cycles": count,
+    "crossings": many(CROSSING),
+}
 FLOOR = record(
     energy=AMOUNT,
     cycles=count,
     port_cycles=count,
-    statements=many(
-        record(name=name, energy=AMOUNT, cycles=count, port_cycles=count, crossings=many(CROSSING)),
-        1,
-    ),
+    statements=many(records(FLOORED, FLOORED | {"box": table(many(count, 2), 1)}), 1),
 )
 TURN_SOLVED: dict[str, Shape] = {
     **{key: shape for key, shape in SOLVED.items() if key not in ("compute_cycles", "utilisation")},
@@ -167,6 +172,8 @@ def machine_lines(chain: StatedChain, machine: Any) -> list[str]:
         lines += [f"{title}: {line}" for line in rule_lines(fabric)]
         if not chain.said[number].multiplies:
             lines.append(spelled(f"{title} is counted as a product element by element: an operation at each point"))
+        if chain.said[number].conditions:
+            lines.append(spelled(f"{title} is under conditions: every iteration is done, and its floor is of a box"))
     return lines
 
 
@@ -214,7 +221,7 @@ def checked_floor(doc: Any, chain: StatedChain) -> tuple[Fraction, int, int]:
     need([each["name"] for each in floor["statements"]] == [chain.names[n] for n in products], "floor: statements")
     energy, cycles, ports = Fraction(0), 0, 0
     for number, entry in zip(products, floor["statements"], strict=True):
-        proved, own, port = statement_floor(doc, chain, number, entry["crossings"])
+        proved, own, port = statement_floor(doc, chain, number, entry)
         said = exact_value(entry["energy"]["exact"], "floor")
         check_amount(entry["energy"], said, "pJ", "floor")
         need(said <= proved, f"the floor of {entry['name']} is {float(proved)} pJ")
@@ -228,14 +235,29 @@ def checked_floor(doc: Any, chain: StatedChain) -> tuple[Fraction, int, int]:
     return energy, cycles, ports
 
 
-def statement_floor(doc: Any, chain: StatedChain, number: int, entries: Any) -> tuple[Fraction, int, int]:
+def floor_extents(chain: StatedChain, number: int, entry: Any) -> dict[str, int]:
+    """Iterations per dim of the points whose floor it is: all, or those of a box that meet every condition."""
+    box = entry.get("box", {})
+    need(all(len(ends) == 2 for ends in box.values()), f"the box of {entry['name']} has two ends per dim")
+    need(box.keys() <= chain.dims[number], f"the box of {entry['name']} has a dim that it has not")
+    ranges = {d: (0, n) for d, n in chain.extents.items()} | {d: (first, beyond) for d, (first, beyond) in box.items()}
+    inside = all(0 <= first < beyond <= chain.extents[d] for d, (first, beyond) in ranges.items())
+    need(inside, f"the box of {entry['name']} is no part of its points")
+    for rule in rules_of(chain.said[number]):
+        most = sum(c * (ranges[d][1] - 1 if c > 0 else ranges[d][0]) for d, c in rule.factors)
+        need(most + rule.constant <= 0, f"points of the box of {entry['name']} do not meet its conditions")
+    return {d: beyond - first for d, (first, beyond) in ranges.items()}
+
+
+def statement_floor(doc: Any, chain: StatedChain, number: int, entry: Any) -> tuple[Fraction, int, int]:
     """Energy, cycles, and cycles of ports that a statement has at least, whatever it is given on chip."""
+    extents = floor_extents(chain, number, entry)
 
     def fabric() -> StatedFabric:
-        return single_fabric(chain, number, doc["machine"], chain.extents)
+        return single_fabric(chain, number, doc["machine"], extents)
 
     whole = fabric()
-    crossings = check_crossings(whole, entries)
+    crossings = check_crossings(whole, entry["crossings"])
     operations = prod(whole.extents.values())
     earlier = {chain.held[access["tensor"]] for accesses in chain.accesses[:number] for access in accesses}
     inner = {chain.held[t] for t in chain.names if t not in chain.outputs}

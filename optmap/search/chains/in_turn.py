@@ -30,9 +30,9 @@ from optmap.search.chains.blocks import (
     level_choices,
     stays_inside,
 )
-from optmap.search.chains.turn_family import MOST_MEMBERS, FamilySearch, TurnMember, additive
+from optmap.search.chains.turn_family import FamilySearch, TurnMember, additive
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
-from optmap.search.chains.turn_texts import APART, FAMILY, IN_PLACE, IN_TURN, OF_ROWS, PAIR, POINTWISE, PROOF
+from optmap.search.chains.turn_texts import APART, FAMILY, IN_PLACE, IN_TURN, MASKED, OF_ROWS, PAIR, POINTWISE, PROOF
 from optmap.search.exact.solve import TRUST
 from optmap.search.found import SAME, Found
 from optmap.search.leasts import FamilyBound
@@ -129,7 +129,7 @@ class _InTurn:
         in_place = any(is_in_place(self.workload, each.name) for each in self.workload.statements)
         rows = any(is_of_rows(each) for each in self.workload.statements)
         space = APART if not together else PAIR if self.searched(together=True) else FAMILY
-        proved = proof is not None and proof.ended and proof.least >= self._cost(segments) * (1 - Fraction(SAME))
+        proved = proof is not None and proof.least >= self._cost(segments) * (1 - Fraction(SAME))
         return Found(
             mapping=tree,
             space=space,
@@ -144,6 +144,7 @@ class _InTurn:
                 *((IN_PLACE,) if in_place else ()),
                 *((POINTWISE,) if pointwise else ()),
                 *((OF_ROWS,) if rows else ()),
+                *((MASKED,) if any(each.domain for each in self.workload.statements) else ()),
                 *notes,
             ),
         )
@@ -186,10 +187,9 @@ class _InTurn:
         except InputError as error:  # that the exact search cannot count
             notes.append(f"no best of the family is proved: {error}")
             return segments, None
+        if proof.unfinished:
+            notes.append(f"no best of the family is proved: {proof.unfinished}")
         if not proof.least:
-            few = proof.members <= MOST_MEMBERS
-            reason = "the time was over" if few else f"it has more than {MOST_MEMBERS:,} ways to cut and keep"
-            notes.append(f"no best of the family is proved: {reason}")
             return segments, None
         return best[-1], proof
 

@@ -39,6 +39,9 @@ from optmap.workloads.workload import Workload
 
 MOST_MEMBERS = 2**12
 """Members of a family that are looked at, each for some milliseconds."""
+MOST_SEARCHED = 64
+"""Members that floors leave open of which nests are searched, each for some seconds."""
+LATE = "the time was over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +133,9 @@ class FamilySearch:
         """
         clock = self.question.clock
         family = list(islice(family_of(self.workload, self.fabrics, together=together), MOST_MEMBERS + 1))
-        nothing = FamilyBound(together=together, members=len(family), least=Fraction(0), ended=False)
+        nothing = FamilyBound(together=together, members=len(family), least=Fraction(0), unfinished=LATE)
         if len(family) > MOST_MEMBERS:
-            return nothing
+            return replace(nothing, unfinished=f"it has more than {MOST_MEMBERS:,} ways to cut and keep")
         ranked: list[tuple[Fraction, int]] = []
         for number, member in enumerate(family):
             if clock.late:
@@ -141,14 +144,18 @@ class FamilySearch:
             if least is not None:
                 ranked.append((least, number))
         ranked.sort()
-        open_ones, ended = Fraction(best), True
+        better = sum(least < best * (1 - Fraction(SAME)) for least, _ in ranked)
+        open_ones, unfinished = Fraction(best), ""
+        if better > MOST_SEARCHED:
+            ranked, open_ones = [], ranked[0][0]
+            unfinished = f"{better:,} ways may be better by floors, and {MOST_SEARCHED:,} are searched at most"
         for place, (least, number) in enumerate(ranked):
             if least >= best * (1 - Fraction(SAME)):
                 break
-            self.question.tell(f"member {place + 1:,} of {len(ranked):,} that may be better")
+            self.question.tell(f"member {place + 1:,} of {better:,} that may be better")
             found = self._resolve(family[number], best)
             if found is None:
-                ended, open_ones = False, min(open_ones, *(each for each, _ in ranked[place:]))
+                unfinished, open_ones = LATE, min(open_ones, *(each for each, _ in ranked[place:]))
                 break
             proved, cost = found
             best = best if cost is None else min(best, cost)
@@ -156,7 +163,7 @@ class FamilySearch:
         return replace(
             nothing,
             least=min(best, open_ones),
-            ended=ended,
+            unfinished=unfinished,
             nests=tuple(self.leasts.values()),
             evaluations=self.evaluations,
         )

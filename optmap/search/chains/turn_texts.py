@@ -23,6 +23,10 @@ OF_ROWS = (
     "functions of rows are applied where their rows are, which pass word by word twice and come to an end before "
     "anything of them is read: these accesses are counted, and no operation"
 )
+MASKED = (
+    "conditions are masks: every iteration is done and counted, and those that they leave out change nothing; the "
+    "floor is of points that meet them"
+)
 IN_TURN = (
     "statements are done in turn: cycles are the sum of theirs, and energy-delay is the product of both sums; nothing "
     "is computed again"
