@@ -29,6 +29,7 @@ CHAINS = {
     "shared": ("S[m,l] = A[m,k] * B[k,l]; C[m,l] = S[m,l] * A[m,k]", ("m", "l")),
     "rows": ("S[m,l] = A[m,k] * B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l] * D[l,n]", ("m",)),
     "gain": ("S[m,l] = rmsnorm(X[m,l], l) * G[l]; C[m,n] = S[m,l] * D[l,n]", ("m",)),
+    "masked": ("S[m,l] = A[m,k] * B[k,l] if l <= m; C[m,n] = S[m,l] * D[l,n] if l <= m", ("m", "l")),
     "square": ("S[m,l] = A[m,k] * A[l,k]; C[m,n] = S[m,l] * D[l,n]", ("m", "l")),
 }
 ROWS = {"rows": "P", "gain": "S"}

@@ -118,7 +118,7 @@ def test_an_intermediate_that_two_statements_read_is_brought_once():
 @pytest.mark.parametrize("seed", range(cases(20, 300)))
 def test_the_walk_of_the_tree_moves_as_many_words_into_the_buffer(seed):
     case = Case(seed)
-    if case.name in ROWS or case.name == "square":  # a walk has statistics of rows as words, and an element once
+    if case.name in {*ROWS, "square", "masked"}:  # a walk has words of statistics, each element once, no masked one
         return
     try:
         walk = walk_tree(case.tree)
