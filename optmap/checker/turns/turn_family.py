@@ -61,6 +61,7 @@ def family_lines(doc: Any, chain: StatedChain) -> list[str]:
     stated = StatedFamily(doc, chain)
     leasts = list(stated.leasts())
     need(len(leasts) == family["members"], f"the family has {len(leasts)} members")
+    need(stated.said.keys() <= stated.used, "the family has the least of a nest that no member has")
     real = [least for least in leasts if least is not None]
     least = min(least for least, _ in real)
     need(least >= bound * (1 - CLOSE), f"a member of the family may cost {float(least)}, the bound is {float(bound)}")
@@ -93,6 +94,8 @@ class StatedFamily:
         self.names = [level["name"] for level in self.machine["levels"]] + [self.machine["memory"]]
         self.floors: dict[object, Fraction] = {}
         self.said: dict[object, Fraction] = {}
+        self.used = set[object]()
+        """Nests that members have."""
         for entry in doc["family"]["nests"]:
             need(entry["statement"] in chain.names, "the least of a nest of no statement")
             least = exact_value(entry["least"]["exact"], "family")
@@ -202,7 +205,9 @@ class StatedFamily:
             begun = Fraction(prod(n for d, n in trips.items() if d in result), prod(trips.values()))
             mine = self._mine(number, left, homes)
             kept = frozenset((level, t, n) for t, n in held)
-            known = [self.said.get((number, *mine, kept, part), Fraction(0)) for part in {begun, Fraction(1)}]
+            keys = [(number, *mine, kept, part) for part in {begun, Fraction(1)}]
+            self.used.update(keys)
+            known = [self.said.get(key, Fraction(0)) for key in keys]
             floors += prod(trips.values()) * floor
             total += prod(trips.values()) * max(floor, *known)
         return total, floors
