@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from optmap.base.clock import SEARCHED, Clock, limited
 from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
+from optmap.base.share import Share
 from optmap.base.values import file_path
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
 from optmap.questions.form import form_on, objectives_on
@@ -127,6 +128,8 @@ def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:
     with limited(whole.share(PROVED if full else SEARCHED)):
         result = METHODS[question.method].run(question)
     with limited(whole.ending()) as clock:
+        if question.progress is not None:
+            question.progress("bounding and counting", Share.limited(SEARCHED, clock.left))
         others = tuple(bounded(other, clock, full=False) for other in beside(result))
         result = bounded(result, clock, full=full)
     return replace(result, seconds=time.monotonic() - begun, others=others)

@@ -5,6 +5,7 @@
     python tests/longer.py --versions          the tests with the oldest and the newest dependencies, too
     python tests/longer.py --list              the steps and their commands
 
+The step `site` needs the extra `docs` beside `test`, that of versions an index of packages.
 The README's command leaves out the tests marked `longer`, and of many others tries some cases only (tests/cases.py).
 What a step prints is in a file of `--logs`; of a step that failed, the end is printed. The table at the end has every
 step with its seconds and its last line; exit code 1 if one failed.

@@ -46,18 +46,41 @@ def _properties(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str
 
 
 def _keys(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    found = ((literal(key), kind, "yes" if required else "", said) for key, kind, required, said in rows(schema, whole))
+    return table(("key", "type", "required", "what it is"), found)
+
+
+def rows(schema: Mapping[str, Any], whole: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, bool, str]]:
+    """The keys of a schema with those inside, each with its type, whether it must be there, and what it is.
+
+    Args:
+        schema: of an object.
+        whole: the file that it is from.
+        place: put before its keys; `[]` stands for the entries of a list, `(name)` for the keys of a table.
+    """
     required = set(schema.get("required", ()))
-    return table(("key", "type", "required", "what it is"), _rows("", _properties(schema, whole), required, whole))
-
-
-def _rows(place: str, properties: Mapping[str, Any], required: set[str], whole: Mapping[str, Any]) -> Iterator[tuple]:
-    for key, own in properties.items():
+    for key, own in _properties(schema, whole).items():
         said = own.get("description", "")
         if "default" in own:
             said += f" If left out: {json.dumps(own['default'])}."
-        yield literal(place + key), kind_of(own), "yes" if key in required else "", said
-        if own.get("type") == "object" and own.get("properties"):
-            yield from _rows(f"{place}{key}.", own["properties"], set(own.get("required", ())), whole)
+        yield f"{place}{key}", kind_of(own), key in required, said
+        for after, inner in _inside(own):
+            yield from rows(inner, whole, f"{place}{key}{after}.")
+
+
+def _inside(schema: Mapping[str, Any] | bool, after: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects with keys that a schema has inside, each with what stands for it behind a key."""
+    if isinstance(schema, bool):
+        return
+    if schema.get("properties"):
+        yield after, schema
+    if "items" in schema:
+        yield from _inside(schema["items"], f"{after}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from _inside(schema["additionalProperties"], f"{after}.(name)")
+    for word in ("anyOf", "oneOf"):
+        for each in schema.get(word, ()):
+            yield from _inside(each, after)
 
 
 def kind_of(schema: Mapping[str, Any] | bool) -> str:
@@ -65,7 +88,9 @@ def kind_of(schema: Mapping[str, Any] | bool) -> str:
     if isinstance(schema, bool):
         return "anything"
     if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
+        file, _, name = str(schema["$ref"]).rpartition("/")
+        stem, _, number = name.removesuffix(".json").rpartition("-")
+        return name if file else f"optmap.{stem}/{number}"
     if "const" in schema:
         return json.dumps(schema["const"])
     if "enum" in schema:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
-import json
+import io
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any
 import yaml
 
 import optmap
-from making.documents import answer
 from making.files import MODELS
 from making.markdown import code, literal, table
 from optmap.base.errors import OptmapError
@@ -127,7 +127,7 @@ def _classes() -> Iterator[type[OptmapError]]:
 
 
 def _errors() -> str:
-    document = code("$ optmap solve nosuch --json\n" + json.dumps(answer("solve nosuch --json"), indent=2), "text")
+    document = code("$ optmap solve nosuch --json\n" + _said("solve nosuch --json"), "text")
     classes = list(_classes())
     rows = [(literal(str(number)), meaning) for number, meaning in MEANINGS.items()]
     assert {each.exit_code for each in classes} <= set(MEANINGS)
@@ -184,3 +184,13 @@ def _policies() -> Iterator[tuple[str, str]]:
     for name, policy in POLICIES.items():
         place, _, own = name.partition("-")
         yield f"{literal(own)} ({place})", policy.description
+
+
+def _said(words: str) -> str:
+    """What a command prints."""
+    from optmap.cli import main
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+        main(words.split())
+    return said.getvalue().strip()

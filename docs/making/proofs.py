@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 
-from making.markdown import code
+from making.prose import rendered
 
 PROOFS = {
     "optmap.bounds.certificate": "Exponents, segments and what a certificate proves",
@@ -26,12 +27,16 @@ def pages() -> Mapping[str, str]:
     """The page, by its path in the site."""
     parts = [
         "# Proofs beside the code\n",
-        "The documentation of the modules that have a theorem, as it stands there: a statement, its proof, and what a",
+        "The documentation of the modules that have a theorem: a statement, its proof, and what a",
         "checker tests. The theorems of chains have [a page of their own](../chain-floors.md).\n",
     ]
     for module, title in PROOFS.items():
         loaded = import_module(module)
         assert loaded.__doc__
         file = Path(str(loaded.__file__))
-        parts += [f"## {title}\n", f"`{'/'.join(file.parts[-len(module.split('.')) :])}`\n", code(loaded.__doc__)]
+        parts += [
+            f"## {title}\n",
+            f"`{'/'.join(file.parts[-len(module.split('.')) :])}`\n",
+            rendered(getdoc(loaded) or "") + "\n",
+        ]
     return {"explanation/proofs.md": "\n".join(parts)}

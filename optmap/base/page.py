@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from html import escape
@@ -25,6 +26,8 @@ TEXT = 16
 """Least width of a column of words that is narrowed."""
 GAP = 2
 """Between columns."""
+PICTURE = "26em"
+"""Width of a picture beside tables, in CSS."""
 
 
 def as_html(write: Callable[[], str]) -> str:
@@ -41,6 +44,24 @@ def as_html(write: Callable[[], str]) -> str:
         for place, piece in enumerate(pieces)
     )
     return "\n".join(part for part in parts if part)
+
+
+def beside(text: str, picture: str) -> str:
+    """HTML with a small picture at its right, below it where there is no room.
+
+    Args:
+        text: of tables and paragraphs.
+        picture: SVG; empty for none. It stands in a page of its own, so that its names meet no others.
+    """
+    # Blank lines around the text: in Markdown, too, its tables and blocks are read as they are alone.
+    if not picture:
+        return text
+    drawn = b64encode(picture.encode()).decode()
+    image = f'<img alt="picture of the answer" style="width: 100%" src="data:image/svg+xml;base64,{drawn}">'
+    return (
+        '<div style="display: flex; flex-wrap: wrap; align-items: flex-start; gap: 1.5em"><div>'
+        f'\n\n{text}\n\n</div><div style="flex: 0 1 {PICTURE}">{image}</div></div>'
+    )
 
 
 def html_table(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str | None:
@@ -114,7 +135,7 @@ def _broken(line: str) -> str:
 
 
 def columns_of(cells: Sequence[Sequence[str]], align: str) -> list[list[int]]:
-    """The columns of a table that stand beside each other: all, or several tables each with the first one.
+    """The columns of a table that stand beside each other: all, or several tables each with what tells rows apart.
 
     Args:
         cells: rows of text, the header first.
@@ -125,12 +146,23 @@ def columns_of(cells: Sequence[Sequence[str]], align: str) -> list[list[int]]:
     least = [least_width(cells, align, column) for column in every]
     if not width or sum(least) + GAP * (len(every) - 1) <= width:
         return [every]
-    tables = [[0]]
-    for column in every[1:]:
-        if len(tables[-1]) > 1 and sum(least[c] + GAP for c in (*tables[-1], column)) - GAP > width:
-            tables.append([0])
+    first = every[: _labels(cells, align, least)]
+    tables = [[*first]]
+    for column in every[len(first) :]:
+        if len(tables[-1]) > len(first) and sum(least[c] + GAP for c in (*tables[-1], column)) - GAP > width:
+            tables.append([*first])
         tables[-1].append(column)
     return tables
+
+
+def _labels(cells: Sequence[Sequence[str]], align: str, least: Sequence[int]) -> int:
+    """How many of the first columns of words tell the rows apart; one where they do not, or take half of the page."""
+    rows = [tuple(row) for row in cells[1:]]
+    for number in range(1, len(align) - len(align.lstrip("<")) + 1):
+        narrow = 2 * sum(width + GAP for width in least[:number]) <= WIDTH.get()
+        if narrow and len({row[:number] for row in rows}) == len(rows):
+            return number
+    return 1
 
 
 def least_width(cells: Sequence[Sequence[str]], align: str, column: int) -> int:

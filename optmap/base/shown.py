@@ -14,7 +14,7 @@ from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
 from optmap.base.registry import Registry
 from optmap.base.values import file_path
-from optmap.base.writing import check_picture, save_figure, to_json, write_text
+from optmap.base.writing import check_picture, figure_svg, save_figure, to_json, write_text
 
 if TYPE_CHECKING:
     from optmap.checker import Report
@@ -168,10 +168,18 @@ class Shown(Concise):
         return self.presentation.table(self)
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
-        from optmap.base.page import as_html
+        """The table in a notebook, and beside it the first picture of the answer where matplotlib is installed."""
+        from optmap.base.page import as_html, beside
 
-        return as_html(lambda: str(self))
+        return beside(as_html(lambda: str(self)), self._small_picture())
+
+    def _small_picture(self) -> str:
+        """The first picture as SVG; empty if there is none to draw or nothing to draw it with."""
+        draw = self.presentation.drawing()
+        try:
+            return "" if draw is None else figure_svg(draw(self, None))
+        except InputError:  # without matplotlib, or of an answer that has nothing to show
+            return ""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that the command of the same name prints with `--json`."""

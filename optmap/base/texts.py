@@ -36,6 +36,13 @@ def seconds_text(cycles: float | Fraction, clock_hz: int | None) -> str:
     return f"{value / size:.4g} {prefix}s at {clock_hz / 1e9:g} GHz"
 
 
+def duration(seconds: float) -> str:
+    """A time as `40 s`, `3 min` or `2.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def several(count: int, one: str, more: str = "") -> str:
     """A count and what is counted, `1 word` or `2,000 words`.
 

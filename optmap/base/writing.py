@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,14 @@ from optmap.base.values import file_path
 
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps", ".svgz")
 """How the name of a picture ends; the first three are those of `plot`."""
+
+DOTS_PER_INCH = 150
+NO_DATES: dict[str, dict[str, str | None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+}
+"""Metadata of pictures that would differ between two runs with the same data."""
 
 
 def to_json(document: Mapping[str, object]) -> str:
@@ -82,6 +91,13 @@ def write_text(path: Path, text: str) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}; choose another file") from error
 
 
+def figure_svg(axes: Any) -> str:
+    """The figure of some axes as SVG, its letters as text; it is closed."""
+    page = io.StringIO()
+    _written(axes, page, "svg", {"svg.fonttype": "none"})
+    return page.getvalue()
+
+
 def save_figure(axes: Any, path: Path) -> None:
     """Write the figure of some axes to a file and close it.
 
@@ -89,12 +105,19 @@ def save_figure(axes: Any, path: Path) -> None:
         InputError: if the file cannot be written.
     """
     try:
-        axes.figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError):
-            raise InputError(f"{path}: cannot be written: {error.strerror or error}; choose another file") from error
+        _written(axes, path, path.suffix.lower().removeprefix(".") or None, {})
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}; choose another file") from error
+    except ValueError as error:
         raise InputError(f"{path}: cannot be written: {error}; use a name such as plot.png") from error
-    finally:
-        from matplotlib import pyplot
 
+
+def _written(axes: Any, target: Path | io.StringIO, form: str | None, settings: Mapping[str, str]) -> None:
+    """Write a figure and close it; from the same data come the same bytes."""
+    from matplotlib import pyplot
+
+    try:
+        with pyplot.rc_context({"svg.hashsalt": "optmap", **settings}):
+            axes.figure.savefig(target, format=form, dpi=DOTS_PER_INCH, metadata=NO_DATES.get(form or ""))
+    finally:
         pyplot.close(axes.figure)

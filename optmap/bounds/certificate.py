@@ -174,9 +174,9 @@ statement and slack as for visits, without taps. With J, C, R, a, b, w as there,
 the extents of p and the other dims of A and B, n the product over the windows of min(ceil(extent(p)/d),
 ceil(extent(t)/s)), m = floor((M+slack+w-1)/w), f = floor(J*D/m), and u*phi(z, U) = isqrt(4*u^2*n*a*b*z) if
 n*a*b*z <= U^2, else u*U + floor(u*n*a*b*z/U), even(S, T) = P*f*phi(m, U) + P*phi(J*D - f*m, U), U the smaller of
-S = n*a*J and T = b*D. least = the largest of: the lesser of even(S, T) + max(0, P*T + floor(P*n*a*b*m/T) - P*phi(m, U)
-- 1) and the largest of floor((2*P*v*S + even((64-v)*S, 64*T)) / 64), v = 0 ... 63, n*a*b times (64-v)*64 there;
-P*T + the least of P*h*S + P*phi(J*D - h*m, T), h = 0 ... f, and P*(f+1)*S; both with S and T exchanged.
+S = n*a*J and T = b*D. least = the largest of: the lesser of even(S, T) + max(0, P*T + floor(P*n*a*b*m/T) -
+P*phi(m, U) - 1) and the largest of floor((2*P*v*S + even((64-v)*S, 64*T)) / 64), v = 0 ... 63, n*a*b times (64-v)*64
+there; P*T + the least of P*h*S + P*phi(J*D - h*m, T), h = 0 ... f, and P*(f+1)*S; both with S and T exchanged.
 A place has T+e: b*C times the product over the windows of the sum over t of n'/(places p' with a t' for the same
 s*p + d*t), n' the window's factor of n; but e is 0 at all places if n' > 12 or extent(p)*extent(t) > 2^14 in some
 window. crossed = the least of: P*(2*S + 2*(T+e)); P*(S+T+e) + even(S, T) - P*phi(m, U) - 1; P*(S+T+e) + again(S);

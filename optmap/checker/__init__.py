@@ -43,6 +43,11 @@ ELSEWHERE = {
     "optmap.score/": "write the best mapping with solve -o FILE and check that",
 }
 """Documents beside certificates and solutions, and where their proofs are."""
+SHARED = {
+    *("schema", "workload", "machine", "method", "objective", "counting", "tiles", "word_bits", "capacity_rule"),
+    *("constraints", "seed", "versions"),
+}
+"""Keys of a solution that mappings beside it (`others`) have from it."""
 MOST_DIGITS = 1000
 """Digits of a number that are read; no count of words has more."""
 KNOWN = (
@@ -91,6 +96,8 @@ def check_document(document: Any) -> Report:
             need(not schema.startswith(start), f"a document {schema!r} proves nothing by itself: {advice}")
         known = schema.startswith(KNOWN)
         need(known, f"the schema is {schema!r}; {', '.join(start + '*' for start in KNOWN)} are checked")
+    if (solved or meshes) and "others" in document:
+        return _check_several(document)
     try:
         if schema == "optmap.chain-certificate/1":
             return check_chain(document)
@@ -118,6 +125,27 @@ def check_document(document: Any) -> Report:
         f"called {work['name']!r} in the file, proved by method {document['method']!r}; maps have names of their own"
     )
     return Report(verified=tuple(verified), not_verified=(plain(called),))
+
+
+def _check_several(document: dict[str, Any]) -> Report:
+    """An answer and the mappings beside it, each of them a solution once it has what it shares with the answer."""
+    others = document["others"]
+    first = {key: value for key, value in document.items() if key != "others"}
+    shared = {key: value for key, value in first.items() if key in SHARED}
+    answer = check_document(first)
+    need(type(others) is list, "others must be a list of mappings")
+    verified = list(answer.verified)
+    for number, other in enumerate(others, 2):
+        need(type(other) is dict, f"mapping {number} of others must be an object")
+        need(not other.keys() & {*SHARED, "others"}, f"mapping {number} of others says what is the answer's to say")
+        try:
+            check_document({**shared, **other})
+        except RefusedError as error:
+            raise RefusedError(f"mapping {number} of others: {error}") from error
+        cost = f"{float(other['cost']['value']):,.10g} {other['cost']['unit']}"
+        verified.append(plain(f"mapping {number}: cost {cost}, verified as that one"))
+    order = "that there is nothing between the mappings of others"
+    return Report(verified=tuple(verified), not_verified=(*answer.not_verified, order))
 
 
 def _check_levels(document: dict[str, Any]) -> Report:

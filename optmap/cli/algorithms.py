@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, refuse_unused, say_answer
+from optmap.cli.console import guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
+from optmap.cli.progress import Progress
 from optmap.verbs import comparing
 
 ALGORITHMS_HELP = """Compare convolution algorithms with the lower bound.

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, refuse_unused, say_answer
+from optmap.cli.console import guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, output_option, taking, workloads_argument
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.verbs import measuring
 
 BENCH_HELP = """Compare emitted code with oneDNN, PyTorch and TVM.

@@ -9,8 +9,9 @@ import typer
 
 from optmap import api
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
+from optmap.cli.progress import Progress
 
 BOUND_HELP = """Prove how few words any schedule can move.
 

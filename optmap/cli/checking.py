@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say_document, say_text
+from optmap.cli.console import guarded, say_document, say_text
 from optmap.cli.options import JsonOption, path_of
+from optmap.cli.progress import Progress
 
 if TYPE_CHECKING:
     from optmap.checker import Report

@@ -5,8 +5,9 @@ from __future__ import annotations
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption
+from optmap.cli.progress import Progress
 
 DOCTOR_HELP = """Say which solvers and compilers are there, and try them.
 

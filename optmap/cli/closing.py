@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.verbs import deriving
 
 

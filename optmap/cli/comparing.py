@@ -10,9 +10,10 @@ import typer
 from optmap.base.clock import stopping
 from optmap.base.errors import InputError
 from optmap.cli.completing import completed
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
+from optmap.cli.console import LIMIT_REACHED, complain, guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, picture_option, taking
 from optmap.cli.pictures import prepare_picture
+from optmap.cli.progress import Progress
 from optmap.verbs import comparing
 
 COMPARE_HELP = """Compare the lower bound with the mappings found.

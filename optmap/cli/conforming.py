@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, path_of
+from optmap.cli.progress import Progress
 
 CONFORMANCE_HELP = """Compare another model's counts with optmap's.
 

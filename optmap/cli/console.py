@@ -1,4 +1,4 @@
-"""What the terminal sees: documents on stdout, messages and progress on stderr, exit codes."""
+"""What the terminal sees: documents on stdout, messages on stderr, exit codes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import functools
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from enum import Enum
-from types import TracebackType
 from typing import Any, ParamSpec
 
 import typer
@@ -25,12 +22,8 @@ from optmap.cli.streams import silence
 
 Parameters = ParamSpec("Parameters")
 
-PATIENCE_S = 2.0
-"""Work that takes longer than this reports progress, in seconds."""
 COLUMNS = 80
 """Of the page that answers are written for."""
-REFRESH_S = 0.25
-"""How often progress is redrawn, in seconds."""
 LIMIT_REACHED = LimitError.exit_code
 """Exit code of an answer that a limit or a signal cut short."""
 
@@ -290,55 +283,3 @@ def _deaf() -> None:
 def _end_at_once(number: int) -> None:
     """End this process; processes that it started end with it."""
     os._exit(128 + number)
-
-
-class Progress:
-    """How far work is that takes more than two seconds: a line that changes on a terminal; lines, if asked for.
-
-    Use as a context manager and as the `progress(text, fraction)` callback of a search.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._fraction: float | None = None
-        self._start = time.monotonic()
-        self._done = threading.Event()
-        lines = tells()
-        self._thread = threading.Thread(target=self._write if lines else self._draw, daemon=True)
-        self._shown = lines or draws()
-
-    def __call__(self, text: str, fraction: float) -> None:
-        """Say what is being done and how much of it is done (0 to 1)."""
-        self._text, self._fraction = text, fraction
-
-    def __enter__(self) -> Progress:
-        if self._shown:
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._done.set()
-        if self._shown:
-            self._thread.join()
-
-    def _draw(self) -> None:
-        if self._done.wait(PATIENCE_S):
-            return
-        while not self._done.wait(REFRESH_S):
-            sys.stderr.write(f"\r\x1b[K{self._state()}")
-            sys.stderr.flush()
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
-
-    def _write(self) -> None:
-        while not self._done.wait(PATIENCE_S):
-            sys.stderr.write(f"{self._state()}\n")
-            sys.stderr.flush()
-
-    def _state(self) -> str:
-        """What is done, how much of it, and the time it took."""
-        share = "" if self._fraction is None else f" {100 * self._fraction:3.0f} %"
-        seconds = time.monotonic() - self._start
-        return f"{self._text}{share} ({seconds:.0f} s)"

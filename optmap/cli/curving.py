@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say_answer
+from optmap.cli.console import LIMIT_REACHED, complain, guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, output_option, picture_option, taking
 from optmap.cli.pictures import prepare_picture
+from optmap.cli.progress import Progress
 from optmap.verbs import curving
 
 CURVE_HELP = """Trace what the best mapping moves over all capacities.

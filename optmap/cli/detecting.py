@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, output_option
+from optmap.cli.progress import Progress
 
 DETECT_HELP = """Describe the machine at hand, and write it as a machine file.
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from optmap.cli.completing import completed
-from optmap.cli.console import Progress, guarded, note, refuse_unused, say, say_document
+from optmap.cli.console import guarded, note, refuse_unused, say, say_document
 from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, path_of, taking
+from optmap.cli.progress import Progress
 from optmap.verbs import emitting
 
 EMIT_HELP = """Write a workload in C: tiled loops around a microkernel.

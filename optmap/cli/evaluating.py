@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import CheckError, LimitError
-from optmap.cli.console import Progress, complain, guarded, refuse_unused, say_answer
+from optmap.cli.console import complain, guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.verbs.checking import EvaluateOptions
 
 EVALUATE_HELP = """Count a mapping's exact cost and check a file's claims.

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, NoPrefetchOption, output_option, taking, workloads_argument
+from optmap.cli.progress import Progress
 from optmap.verbs import running
 
 RUN_HELP = """Run and time workloads in the best mappings found for them.

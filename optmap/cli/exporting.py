@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.names import choose
-from optmap.cli.console import Progress, guarded, refuse_unused, say, say_document
+from optmap.cli.console import guarded, refuse_unused, say, say_document
 from optmap.cli.options import JsonOption, WorkloadArgument, output_option, taking
+from optmap.cli.progress import Progress
 from optmap.interchange.formats import writers
 from optmap.questions.option import declared
 from optmap.verbs import modelling

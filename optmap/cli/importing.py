@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, output_option, path_of
+from optmap.cli.progress import Progress
 from optmap.files.inputs import sizes_of
 from optmap.interchange.formats import readers
 

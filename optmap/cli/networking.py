@@ -8,18 +8,10 @@ import typer
 
 from optmap.base.texts import several
 from optmap.cli.completing import completed
-from optmap.cli.console import (
-    LIMIT_REACHED,
-    Progress,
-    complain,
-    guarded,
-    refuse_unused,
-    say_answer,
-    say_document,
-    say_text,
-)
+from optmap.cli.console import LIMIT_REACHED, complain, guarded, refuse_unused, say_answer, say_document, say_text
 from optmap.cli.options import JsonOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.verbs import sweeping
 
 NETWORK_HELP = """Solve every layer of a network on one machine and add up.

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, output_option, path_of, taking
 from optmap.cli.pictures import without_screen
+from optmap.cli.progress import Progress
 from optmap.verbs import sweeping
 
 PLOT_HELP = """Draw the curves of a sweep and name the cheapest capacities.

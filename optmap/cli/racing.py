@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, refuse_unused, say_answer
+from optmap.cli.console import LIMIT_REACHED, complain, guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, MachineOption, PlotFolderOption, taking, workloads_argument
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.sweeps.options import EngineName, RaceOptions
 
 RACE_HELP = """Let searches map the same layers with equal budgets.

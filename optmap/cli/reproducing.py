@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say_answer
+from optmap.cli.console import LIMIT_REACHED, complain, guarded, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.papers.run import ReproduceOptions
 
 REPRODUCE_HELP = """Compute what the papers print, and compare it with them.

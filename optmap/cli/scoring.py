@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import CheckError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, path_of, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.verbs import exchange
 
 SCORE_HELP = """Compare a mapping of Timeloop with the proven optimum.

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optmap.cli.console import LIMIT_REACHED, Progress, complain, guarded, say_answer
+from optmap.cli.console import LIMIT_REACHED, complain, guarded, say_answer
 from optmap.cli.options import JsonOption, PlotFolderOption, WorkloadArgument, output_option, settings_from, taking
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.search.options import SolveOptions
 
 if TYPE_CHECKING:

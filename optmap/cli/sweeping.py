@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optmap.base.texts import several
+from optmap.base.texts import duration, several
 from optmap.cli.completing import completed
-from optmap.cli.console import PATIENCE_S, complain, draws, guarded, refuse_unused, say_document, say_text, tells
+from optmap.cli.console import complain, guarded, refuse_unused, say_document, say_text
 from optmap.cli.options import JsonOption, output_option, taking
+from optmap.cli.progress import Progress
 from optmap.sweeps.options import EngineName, GridOptions
 
 if TYPE_CHECKING:
@@ -87,8 +85,9 @@ def sweep(
         return 0
     if resume and not (directory / "rows").is_dir():
         raise InputError(f"{directory}: nothing to resume here; leave out --resume to start")
-    with Bar() as bar:
-        tally = run.sweep(made, directory, **options, progress=bar)
+    with Progress("sweeping") as progress:
+        tell = lambda tally: progress(state_text(tally), tally.share)  # noqa: E731
+        tally = run.sweep(made, directory, **options, progress=tell)
     if as_json:
         say_document(_tally_document(tally, directory))
     else:
@@ -105,64 +104,13 @@ def sweep(
     return tally.exit_code
 
 
-class Bar:
-    """A live line on stderr, on a terminal, or lines, if asked for: share, rate, time left, failures, gaps."""
-
-    def __init__(self) -> None:
-        self._said = time.monotonic()
-        self._progress: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> Bar:
-        if not draws():
-            return self
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._progress = Progress(
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[state]}"),
-            console=Console(stderr=True),
-            refresh_per_second=4,
-            transient=True,
-        )
-        self._progress.start()
-        self._task = self._progress.add_task("", total=None, state="")
-        return self
-
-    def __call__(self, tally: Tally) -> None:
-        """Show the counts."""
-        if self._progress is not None:
-            self._progress.update(self._task, total=tally.points, completed=tally.done, state=state_text(tally))
-        elif tells() and time.monotonic() - self._said > PATIENCE_S:
-            self._said = time.monotonic()
-            sys.stderr.write(f"{tally.done:,} of {several(tally.points, 'point')} {state_text(tally)}\n")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-
 def state_text(tally: Tally) -> str:
-    """Rate, time left, failures and gaps in one line."""
-    parts = []
-    if tally.answered:
-        left = (tally.points - tally.done) / tally.rate
-        parts += [f"{tally.rate:.1f}/s", f"{_duration(left)} left"]
+    """Rate, failures and gaps in one line."""
+    parts = [f"{tally.rate:.1f} points/s"] if tally.answered else []
     parts.append(f"{tally.failed} failed")
     if tally.best_gap is not None and tally.worst_gap is not None:
         parts.append(f"gap of the objective {100 * tally.best_gap:.1f} to {100 * tally.worst_gap:.1f} %")
     return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _plan_document(plan: Plan) -> dict[str, object]:
@@ -197,8 +145,8 @@ def _plan_table(plan: Plan) -> str:
     lines.append(f"  methods     {', '.join(plan.methods)}")
     if plan.most_points > plan.points:
         lines.append(f"  refined     up to {several(plan.most_points, 'point')}, as the curves need")
-    between = f"{_duration(plan.least_seconds)} to {_duration(plan.most_seconds)}"
-    lines.append(f"  estimate    {_duration(plan.seconds)} on {several(plan.jobs, 'process', 'processes')}, {between}")
+    between = f"{duration(plan.least_seconds)} to {duration(plan.most_seconds)}"
+    lines.append(f"  estimate    {duration(plan.seconds)} on {several(plan.jobs, 'process', 'processes')}, {between}")
     return "\n".join(lines)
 
 

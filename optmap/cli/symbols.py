@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from optmap.base.errors import InputError
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, taking
+from optmap.cli.progress import Progress
 from optmap.questions.option import declared
 from optmap.verbs import deriving
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from optmap.cli.console import Progress, guarded, say_answer
+from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import (
     JsonOption,
     MachineOption,
@@ -18,6 +18,7 @@ from optmap.cli.options import (
     workloads_argument,
 )
 from optmap.cli.pictures import draw_pictures, prepare_pictures
+from optmap.cli.progress import Progress
 from optmap.verbs import measuring
 
 VALIDATE_HELP = """Hold models of time against measurements on this machine.

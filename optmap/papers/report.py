@@ -10,7 +10,7 @@ from optmap.papers.answer import ItemRun, Reproduction
 from optmap.papers.records import SCHEMA, item_document
 from optmap.papers.rows import ClaimRow
 from optmap.report.pictures.axes import new_axes
-from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.series import PALETTE
 from optmap.report.tables import grid
 
 HEADER = ("quantity", "paper", "ours", "ratio", "verdict")

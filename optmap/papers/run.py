@@ -9,6 +9,7 @@ from typing import Annotated, TypedDict, Unpack
 
 from optmap.base.clock import stopping
 from optmap.base.errors import InputError
+from optmap.base.share import Share, Tell
 from optmap.base.writing import made_folder, write_text
 from optmap.papers.answer import ItemRun, Reproduction
 from optmap.papers.items import Paper, PaperItem
@@ -16,7 +17,7 @@ from optmap.papers.library import PAPERS
 from optmap.papers.records import read_record, write_record
 from optmap.papers.tasks import PointRows, rows_of, task_of
 from optmap.questions.option import Here, Opt, declared, taking, values_of
-from optmap.search.options import Progress, ProgressOption
+from optmap.search.options import ProgressOption
 from optmap.sweeps.engines.engine import ITEM_POINTS, Engine, PointTask
 from optmap.sweeps.engines.inline import InlineEngine
 from optmap.sweeps.engines.local import LocalEngine, default_jobs
@@ -138,7 +139,7 @@ class _Points:
         points = {point: own[point] for point in item.points or ("",) if point in own}
         return ItemRun(paper=paper, item=item, points=points)
 
-    def go(self, engine: Engine, progress: Progress | None) -> None:
+    def go(self, engine: Engine, progress: Tell | None) -> None:
         """Answer all points, and keep each as soon as it is answered; none whose work was interrupted."""
         if not self._open:
             return
@@ -146,7 +147,7 @@ class _Points:
         def tell(place: int, number: int) -> None:
             if progress is not None:
                 paper, item = self._wanted[place]
-                progress(f"{paper.key}: {item.name}", number / len(self._open))
+                progress(f"{paper.key}: {item.name}", Share.counted(number, len(self._open)))
 
         tell(self._open[0][0], 0)
         with closing(engine.run(self._tasks(), stopping)) as outcomes:

@@ -12,7 +12,7 @@ from optmap.files.inputs import capacities_of
 from optmap.files.workloads import workload_document
 from optmap.report.pictures.axes import capacity_axis, new_axes
 from optmap.report.pictures.compare_plot import SIZE
-from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.series import PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.workloads.workload import Workload
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from optmap.files.workloads import workload_document
 from optmap.report.pictures.axes import new_axes, styled
-from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.series import PALETTE
 from optmap.report.pictures.spatial_plots import legend, name_rows, title
 from optmap.report.tables import grid, pairs
 from optmap.search import Sensitivity

@@ -32,7 +32,7 @@ def grid(header: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> st
     """Aligned columns, two spaces apart, with a rule under the header.
 
     Where the page is narrower (`page.WIDTH`), words are broken; what is still wider becomes several tables, one below
-    the other, each with the first column.
+    the other, each with the first columns, as many as tell the rows apart.
 
     Args:
         header: column titles.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
+from optmap.base.share import Tell
 from optmap.base.values import TimeInput, quoted
 from optmap.files.inputs import ExtentsInput, MachineInput, MemoryInput, names_of
 from optmap.machines.machine import CapacityRule
@@ -18,8 +19,6 @@ from optmap.questions.options import CertificateKind, IntegerRule, TileRule
 from optmap.solvers.config import FORMS, relaxation_solver
 from optmap.workloads.workload import Padding, Semantics
 
-Progress = Callable[[str, float], None]
-"""Called with what is being done and the share of the time limit used."""
 SEARCHES = "{flag} is for searches on accelerators, which {machine} is not: leave it out"
 NO_MEANING = "{flag} {value} has no meaning on the accelerator {machine}: "
 
@@ -209,7 +208,7 @@ PointsOption = Annotated[
 ]
 SeedOption = Annotated[int, Opt(help="Seed of the search; same seed, same answer.", default=0, least=0)]
 ProgressOption = Annotated[
-    Progress | None,
+    Tell | None,
     Opt(help="Called with what is being done and how much of all is done, 0 to 1.", read=_progress, shell=None),
 ]
 
@@ -324,7 +323,8 @@ class SolveOptions(TargetOptions, WorkloadOptions, SharedOptions, total=False):
         int,
         Opt(
             help="So many mappings, the best and the next best of those that the search priced.",
-            detail="`.others` of the answer has the next best; no two have the same cost at every level.",
+            detail="`.others` of the answer and the key `others` of its document have the next best; no two have the "
+            "same cost at every level.",
             default=1,
             least=1,
             metavar="N",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from optmap.base.clock import Clock
 from optmap.base.errors import InputError
+from optmap.base.share import Share, Tell
 from optmap.base.shown import Concise
 from optmap.count.meshes.count import NEST_EXACT
 from optmap.count.meshes.policy import NestPolicy
@@ -64,7 +65,7 @@ class Question(Concise):
     time_limit: float = 60.0
     """Seconds."""
     seed: int = 0
-    progress: Callable[[str, float], None] | None = None
+    progress: Tell | None = None
     """Called with what is being done and the share of the time limit used."""
     notes: tuple[str, ...] = ()
     """What a reader should know of how it is understood."""
@@ -76,16 +77,19 @@ class Question(Concise):
         """When to stop; it runs from the first look at it."""
         return Clock.after(self.time_limit)
 
-    def tell(self, text: str, done: float = 0.0) -> None:
+    def tell(self, text: str, done: int = 0, items: int = 0) -> None:
         """Tell whoever looks on what is being done.
 
         Args:
             text: what.
-            done: the share of something that may end before the time does.
+            done: of a known number of items, after which the search ends even if there is time.
+            items: their number; 0 where only the time limit is known.
         """
         if self.progress is not None:
-            passed = 1 - self.clock.left / self.time_limit if self.time_limit < inf else 0.0
-            self.progress(text, min(1.0, max(passed, done)))
+            left = self.clock.left
+            passed = 1 - left / self.time_limit if self.time_limit < inf else 0.0
+            share = Share.counted(done, items, most_s=left) if items else Share.limited(passed, left)
+            self.progress(text, share)
 
     @cached_property
     def bare(self) -> Fabric:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from optmap.api import check
 from optmap.base.errors import CheckError, InputError, OptmapError
+from optmap.base.share import Share, Tell
 from optmap.base.texts import several
 from optmap.checker import Report
 from optmap.files.reading import read_json
@@ -24,10 +25,9 @@ MOST_REASONS = 50
 """Reasons that a refusal gives; of more, only the number."""
 WITHOUT_DOCUMENT = (*FAILURES, "error", "check", "infeasible", "time_limit")
 """Values of `stop` whose rows may claim no number."""
-Progress = Callable[[str, float], None]
 
 
-def check_folder(directory: Path, progress: Progress | None = None) -> Report:
+def check_folder(directory: Path, progress: Tell | None = None) -> Report:
     """Verify everything that a sweep, a race or a network wrote into a directory.
 
     Every row has to be what its line in the manifest says, every document behind it, too; every document has to
@@ -52,7 +52,7 @@ def check_folder(directory: Path, progress: Progress | None = None) -> Report:
     found.wrong += damage_of(parts, alone=lambda: not at_work(directory / LOCK))
     for number, values in enumerate(table.to_pylist()):
         if progress is not None:
-            progress("checking rows", number / len(table))
+            progress("checking rows", Share.counted(number, len(table)))
         found.look_at(values, parts.manifest.by_place[values.pop(PLACE)])
     if found.wrong:
         raise CheckError(_refusal(directory, found.wrong))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from optmap.answers.over_capacity.sizing import TARGETS, Sizing
+from optmap.base.share import Tell
 from optmap.base.shown import Shown
 from optmap.files import library
 from optmap.files.kinds import expected
@@ -36,7 +37,7 @@ def draw(
     network: str | None,
     targets: Sequence[float] | None,
     metrics: tuple[str, str],
-    progress: Callable[[str, float], None] | None = None,
+    progress: Tell | None = None,
 ) -> Pictures:
     """Draw a sweep.
 

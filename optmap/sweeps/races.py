@@ -12,6 +12,7 @@ from optmap.answers.side_by_side.race import LayerRace, MethodRun, Race, run_fro
 from optmap.base.clock import INTERRUPTED, stopping
 from optmap.base.errors import CheckError, InputError
 from optmap.base.names import choose
+from optmap.base.share import Share, Tell, part_of
 from optmap.count.policies import nest_policy
 from optmap.files import library
 from optmap.files.inputs import (
@@ -32,7 +33,6 @@ from optmap.questions.objective import merit_objective
 from optmap.questions.option import declared, taking, values_of
 from optmap.questions.options import TileRule
 from optmap.search.methods import EXACT, METHODS
-from optmap.search.options import Progress
 from optmap.search.plugins import is_shared
 from optmap.sweeps.engines.inline import InlineEngine
 from optmap.sweeps.engines.local import default_jobs
@@ -104,7 +104,7 @@ def race(
         heats = _heats(spec, worker, place, Path(folder) / "own", asked["proof"])
         reused, answers = 0, dict[tuple[str, str], MethodRun | str]()
         for number, heat in enumerate(heats):
-            reused += heat.run(progress, number / len(heats), 1 / len(heats))
+            reused += heat.run(part_of(progress, number, len(heats), f", heat {number + 1} of {len(heats)}"))
             answers |= heat.answers()
     side_by_side = {EngineName.INLINE: 1, EngineName.LOCAL: min(jobs or default_jobs(), spec.points)}
     return Race(
@@ -136,7 +136,7 @@ class _Heat:
         """A point per layer and method."""
         return tuple(point for _, _, point in points(self.spec, first_grid(self.spec)))
 
-    def run(self, progress: Progress | None, first: float, part: float) -> int:
+    def run(self, progress: Tell | None) -> int:
         """Have the searches made; those that the folder has are not made again.
 
         Returns:
@@ -146,11 +146,10 @@ class _Heat:
 
         def tell(tally: Tally) -> None:
             if progress is not None:
-                at = min(tally.done, len(order) - 1)
-                progress(order[at], first + part * tally.done / len(order))
+                progress(order[min(tally.done, len(order) - 1)], tally.share)
 
         if progress is not None:
-            progress(order[0], first)
+            progress(order[0], Share.counted(0, len(order)))
         return run_sweep(self.spec, self.directory, engine=self.engine, progress=tell).reused
 
     def answers(self) -> dict[tuple[str, str], MethodRun | str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from optmap.base.share import Share
 from optmap.base.shown import brief
 from optmap.base.texts import several
 from optmap.sweeps.records.rows import FAILURES, Row
@@ -79,6 +80,11 @@ class Tally:
     def done(self) -> int:
         """Points that need no more work."""
         return self.reused + self.answered
+
+    @property
+    def share(self) -> Share:
+        """The points done, of those planned so far."""
+        return Share.counted(self.done, self.points, kept=self.reused)
 
     @property
     def failed(self) -> int:

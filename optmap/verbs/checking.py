@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from optmap.base.errors import InputError
+from optmap.base.share import Tell
 from optmap.base.values import file_path
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, text, values_of
-from optmap.search.options import Progress
 
 if TYPE_CHECKING:
     from optmap.answers.documents.recount import Evaluation
@@ -95,7 +95,7 @@ def evaluate(
     return replace(found, simulations=run_simulations(read, asked["limit"])) if asked["simulate"] else found
 
 
-def check(path: str | Path, *, progress: Progress | None = None) -> Report:
+def check(path: str | Path, *, progress: Tell | None = None) -> Report:
     """Verify a certificate, a solution, or all that a folder of a sweep holds, with the independent checker.
 
     Args:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 from optmap.base.clock import INTERRUPTED, Clock, limited, stopping
 from optmap.base.errors import ContradictionError, InfeasibleError, InputError, LimitError
 from optmap.base.names import choose
+from optmap.base.share import Share, Tell, part_of
 from optmap.files.inputs import ExtentsInput, MemoryInput, WorkloadInput, capacities_of, machine_of, workload_of
 from optmap.questions.form import form_on
 from optmap.questions.option import Here, Opt, declared, refuse_elsewhere, taking, values_of
@@ -21,7 +22,6 @@ from optmap.search.options import (
     MachineOption,
     ObjectiveOption,
     PointsOption,
-    Progress,
     ProgressOption,
     TimeLimitOption,
     WorkloadOptions,
@@ -170,7 +170,7 @@ def compare(workload: WorkloadInput, **options: Unpack[CompareOptions]) -> Compa
     rows, left_out, notes = list[ComparisonRow](), dict[str, str](), list[str]()
     for place, target in enumerate(targets):
         where = str(target.levels[-1].capacity)
-        tell = _part(progress, f" at {where}", place, len(targets))
+        tell = part_of(progress, place, len(targets), f" at {where}", even=True)
         results, others = _found(problem, target, chosen, tell, asked)
         for name, why in others.items():
             left_out.setdefault(name, f"{where}: {why}")
@@ -189,16 +189,11 @@ def compare(workload: WorkloadInput, **options: Unpack[CompareOptions]) -> Compa
     )
 
 
-def _part(progress: Progress | None, where: str, place: int, parts: int) -> Progress | None:
-    """Progress of one part of so many."""
-    return None if progress is None else lambda text, share: progress(text + where, (place + share) / parts)
-
-
 def _found(
     workload: Workload,
     machine: Machine,
     methods: Sequence[str],
-    progress: Progress | None,
+    progress: Tell | None,
     asked: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What methods find on a machine, and why the others find nothing."""
@@ -208,7 +203,7 @@ def _found(
     results, left_out = {}, {}
     for number, name in enumerate(methods):
         if progress is not None:
-            progress(name, number / len(methods))
+            progress(name, Share.counted(number, len(methods)))
         if stopping():
             left_out[name] = INTERRUPTED
             continue

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from optmap.base.clock import SEARCHED, Clock, limited
 from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.share import Share
 from optmap.base.texts import several
 from optmap.base.values import quoted
 from optmap.files.inputs import MemoryInput, WorkloadInput, capacities_of, workload_of
@@ -95,7 +96,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
         ask=cache(lambda words: _answer(problem, words, objective, clock)),  # bisections meet
         within=asked["within"] / 100,
         clock=clock,
-        tell=lambda text: None if progress is None else progress(text, 1 - clock.left / asked["time_limit"]),
+        tell=lambda text: None if progress is None else progress(text, Share.limited(0.0, clock.left)),
     )
     found = tracer.trace(least, most)
     if not found:

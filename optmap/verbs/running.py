@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
+from optmap.base.share import Tell
 from optmap.files.inputs import machine_of
 from optmap.kernels.code_options import StoreKind, WeightPacking
 from optmap.questions.option import Here, Opt, declared, taking, values_of
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from optmap.native.run.tasks import TaskInput
 
 
-def detect(
-    *, name: str = "host", quick: bool = False, progress: Callable[[str, float], None] = lambda text, fraction: None
-) -> Host:
+def detect(*, name: str = "host", quick: bool = False, progress: Tell = lambda text, fraction: None) -> Host:
     """Describe the machine at hand: the system's tables of cores and caches, and what compiled probes measure.
 
     Args:

@@ -66,7 +66,7 @@ def touched_at_least(tensor: TensorAccess, tile: Mapping[str, int]) -> int:
 def window(tensor: TensorAccess, dim: str) -> bool:
     """Whether moving along `dim` makes neighbouring tiles of the tensor overlap partly.
 
-    True if `dim` shares a subscript with another dim, or stands in two subscripts.
+    True if `dim` shares a subscript with another dim.
     """
     return any(len(axis.terms) > 1 for axis in tensor.axes if dim in axis.dims)
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from goldens.asking import Said
+from schemas import hold
 
 MASKED = "masked"
 """What stands in the place of something that is other the next time."""
@@ -62,7 +63,10 @@ def _document(text: str) -> dict[str, Any] | None:
         value = json.loads(text)
     except json.JSONDecodeError:
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    hold(value)
+    return value
 
 
 def _text(text: str, *, whole: bool) -> Any:

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 import rich.style  # noqa: F401 - draws a random number as it loads, whichever command loads it
 import sklearn  # noqa: F401 - sets variables of the environment as it loads
+from schemas import hold
 
 from optmap.cli import main
 
@@ -40,9 +41,10 @@ class Run:
     err: str
 
     def document(self) -> dict[str, Any]:
-        """stdout as one JSON document."""
+        """stdout as one JSON document, which is as its schema says."""
         value = json.loads(self.out)
         assert isinstance(value, dict)
+        hold(value)
         return value
 
 

@@ -19,7 +19,7 @@ from optmap.base.errors import (
     OptmapError,
     SolverUnavailableError,
 )
-from optmap.cli import console
+from optmap.cli import console, progress
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ class Terminal(io.StringIO):
 def test_progress_is_drawn_on_a_terminal_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(console, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(console, "REFRESH_S", 0.01)
-    with console.Progress("solving") as progress:
-        progress("branching", 0.25)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "REFRESH_S", 0.01)
+    with progress.Progress("solving") as tell:
+        tell("branching", 0.25)
         give_up = time.monotonic() + 30
         while "branching  25 %" not in screen.getvalue() and time.monotonic() < give_up:
             time.sleep(0.01)
@@ -102,10 +102,10 @@ def test_progress_is_drawn_on_a_terminal_and_wiped(monkeypatch: pytest.MonkeyPat
 def test_progress_is_silent_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
-    monkeypatch.setattr(console, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(console, "REFRESH_S", 0.01)
-    with console.Progress("solving") as progress:
-        progress("branching", 0.25)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "REFRESH_S", 0.01)
+    with progress.Progress("solving") as tell:
+        tell("branching", 0.25)
         time.sleep(0.1)
     assert pipe.getvalue() == ""
 
@@ -114,8 +114,8 @@ def test_verbose_writes_lines_and_quiet_nothing(monkeypatch: pytest.MonkeyPatch)
     def said(choice: str, stream: io.StringIO) -> str:
         def work() -> None:
             getattr(console, choice)(True)
-            with console.Progress("solving") as progress:
-                progress("branching", 0.25)
+            with progress.Progress("solving") as tell:
+                tell("branching", 0.25)
                 give_up = time.monotonic() + (30 if choice == "tell_all" else 0.1)
                 while "branching" not in stream.getvalue() and time.monotonic() < give_up:
                     time.sleep(0.01)
@@ -125,8 +125,8 @@ def test_verbose_writes_lines_and_quiet_nothing(monkeypatch: pytest.MonkeyPatch)
         Context().run(work)
         return stream.getvalue()
 
-    monkeypatch.setattr(console, "PATIENCE_S", 0.01)
-    monkeypatch.setattr(console, "REFRESH_S", 0.01)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(progress, "REFRESH_S", 0.01)
     assert said("tell_all", io.StringIO()).startswith("branching  25 % (0 s)\n")
     assert said("hush", Terminal()) == ""
 
@@ -139,7 +139,7 @@ def test_quiet_and_verbose_are_options_of_every_command(optmap) -> None:
 def test_short_work_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(console, "PATIENCE_S", 3600.0)
-    with console.Progress("solving"):
+    monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
+    with progress.Progress("solving"):
         pass
     assert screen.getvalue() == ""

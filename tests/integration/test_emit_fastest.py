@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from broken_code import broken
 from host_machines import usable_host
+from schemas import hold
 
 import optmap as toolkit
 from optmap.base.errors import CheckError, InputError
@@ -163,6 +164,7 @@ def test_a_document_of_bench_is_its_fastest_code(optmap, folder: Path) -> None:
 def test_documents_that_say_too_little_are_refused(folder: Path, tmp_path: Path, change: Change, words: str) -> None:
     run = toolkit.run(MATMUL[0], extents=MATMUL[2], machine=HOST, candidates=1, seconds=0.01, time_limit=1)
     document = json.loads(json.dumps(run.to_dict()))
+    hold(document)
     change(document)
     path = tmp_path / "run.json"
     path.write_text(json.dumps(document))

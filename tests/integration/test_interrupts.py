@@ -19,7 +19,7 @@ from cases import some
 
 from optmap import api
 from optmap.base import clock
-from optmap.cli import console
+from optmap.cli import progress
 from optmap.search import METHODS
 from optmap.solvers import PointKind, Stop
 
@@ -37,12 +37,12 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def send(*signals: signal.Signals) -> None:
         left = list(signals)
 
-        def tell(_: console.Progress, text: str, fraction: float) -> None:
+        def tell(_: progress.Progress, text: str, fraction: float) -> None:
             del text, fraction
             while left:
                 signal.raise_signal(left.pop(0))
 
-        monkeypatch.setattr(console.Progress, "__call__", tell)
+        monkeypatch.setattr(progress.Progress, "__call__", tell)
 
     return send
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import Run
+from cases import Run, some
 
 import optmap as package
 
@@ -60,7 +60,9 @@ def _run(
     )
 
 
-@pytest.mark.parametrize(("kind", "buffered"), [*((kind, "") for kind in COMMANDS), ("help", "1"), ("table", "1")])
+@pytest.mark.parametrize(
+    ("kind", "buffered"), some(5, [*((kind, "") for kind in COMMANDS), ("help", "1"), ("table", "1")])
+)
 def test_a_full_disk_under_stdout_is_told(kind: str, buffered: str) -> None:
     done = _run(*COMMANDS[kind], shell=">/dev/full", env={**os.environ, "PYTHONUNBUFFERED": buffered})
     assert done.returncode == 1

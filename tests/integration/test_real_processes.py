@@ -134,8 +134,8 @@ def files(optmap_among_loud_libraries: Optmap) -> Callable[[str], None]:
 
 
 EVERY = [(command, args) for command, several in COMMANDS.items() for args in several]
-FEW = ("solve", "check", "export", "race")
-"""Of the commands, some that run HiGHS or Ipopt themselves, have processes do it, or do neither."""
+FEW = ("check", "race")
+"""Of the commands, one that has processes run solvers, and one that runs none."""
 
 
 @pytest.mark.parametrize(("command", "args"), some([(name, COMMANDS[name][0]) for name in FEW], EVERY))

@@ -139,6 +139,7 @@ def test_inclusive_levels_in_different_units_are_compared_where_a_word_has_a_siz
             verb(large, machine=machine)
 
 
+@pytest.mark.longer
 def test_a_network_in_a_folder_of_other_questions_adds_up_its_own_rows(tmp_path: Path) -> None:
     file, folder = tmp_path / "net.yaml", tmp_path / "kept"
     answers = []

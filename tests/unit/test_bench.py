@@ -14,6 +14,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 from host_machines import usable_host
+from schemas import hold
 
 import optmap
 from optmap.base.errors import CheckError, InputError, SolverUnavailableError
@@ -117,6 +118,7 @@ def test_table_and_document_say_what_they_are_of(found: Bench) -> None:
     assert "note: torch" not in text  # of libraries that took part only
     assert "note: tvm" not in text
     document = json.loads(json.dumps(found.to_dict()))
+    hold(document)
     assert document["schema"] == "optmap.bench/1"
     assert document["absent"].keys() == {"tvm"}
     assert 1 <= document["cores"] <= document["processors"] == len(os.sched_getaffinity(0))

@@ -50,6 +50,7 @@ TINY: list[tuple[str, str, int]] = [
     ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m", "m=2,l=2,k=1,n=1", 3),
     ("S[x] = I[x+r]*F[r]; C[k,x] = S[x]*G[k]", "x=2,r=2,k=1", 3),
     ("S[m,l] = A[m]*B[l]; C[m,n] = S[m,l]*D[l,n]; E[m,p] = C[m,n]*F[n,p]", "m=1,l=2,n=2,p=1", 3),
+    ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m", "m=1,l=1,k=2,n=2", 3),
     (BRANCHES, "m=2,c=2,d=1,e=1,f=1", 3),
     ("G[m,f] = X[m,d]*W[d,f]; U[m,f] = X[m,d]*V[d,f]; A[m,f] = silu(G[m,f])*U[m,f]", "m=2,d=2,f=1", 4),
     (BRANCHES, "m=2,c=1,d=1,e=1,f=2", 3),
@@ -62,7 +63,7 @@ TINY: list[tuple[str, str, int]] = [
     (CAUSAL.replace("l <= m", "l < m + 2"), "m=2,l=2,k=1,n=1", 3),
     ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m", "m=2,l=2,k=2,n=1", 3),
 ]
-HEAVY = (TINY[2], TINY[5], TINY[10], TINY[14])
+HEAVY = (TINY[2], TINY[5], TINY[11], TINY[15])
 """Of these the exact optimum takes seconds."""
 
 
@@ -72,7 +73,7 @@ def chain(text: str, sizes: str, **more: Any) -> Workload:
 
 
 @pytest.mark.parametrize("semantics", list(Semantics))
-@pytest.mark.parametrize(("text", "sizes", "memory"), some([case for case in TINY if case not in HEAVY], TINY))
+@pytest.mark.parametrize(("text", "sizes", "memory"), some([case for case in TINY if case not in HEAVY][::2], TINY))
 def test_no_floor_is_above_an_exact_optimum(text: str, sizes: str, memory: int, semantics: Semantics) -> None:
     for outputs in ((), ("S",)):
         workload = chain(text, sizes, semantics=semantics, outputs=outputs if "S[" in text.partition(";")[2] else ())

@@ -111,7 +111,7 @@ def lines(document: dict[str, Any]) -> tuple[list[str], list[str]]:
     return [x for x in report.verified if x.startswith(("relaxation", "integer bound"))], list(report.not_verified)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(5, CASES))
 def test_relaxation_and_integer_bound_are_proved(name: str) -> None:
     made = case(name)
     proved, told = lines(made)

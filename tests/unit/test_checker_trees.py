@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import random_trees
-from cases import cases
+from cases import cases, some
 from checked_trees import UNCOUNTED, judged, tried
 from mapping_trees import REFERENCE, reference_tree, reference_workload, tree_of
 from random_trees import kept_for_some, random_tree, there_for_some
@@ -137,7 +137,7 @@ def test_a_keep_for_none_of_what_touches_it_is_refused(only: Any) -> None:
     assert re.search("only that do not touch it|no statement below|tree.0..only", str(mine)), mine
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", some(3, range(6)))
 def test_random_trees_are_counted_as_they_are_walked(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
     seeds = range(cases(60, 900))

@@ -11,6 +11,7 @@ import yaml
 from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schemas import hold
 
 import optmap
 from optmap.base.errors import InputError, LimitError
@@ -458,6 +459,7 @@ def test_its_file_is_a_machine_file(here: Host, tmp_path: Path) -> None:
 
 def test_its_document_and_table_agree(here: Host) -> None:
     document = here.to_dict()
+    hold(document)
     assert document["schema"] == "optmap.host/1"
     assert document["machine"] == machine_document(here.machine)
     assert len(document["figures"]) == len(here.figures)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import cases, thinned
+from cases import cases, some, thinned
 from emitted import SANITIZED, SHORTER, STRICT, TYPES, check_together
 from host_machines import AVX2, AVX512, NEON
 from random_codes import random_case
@@ -38,7 +38,7 @@ PROCESSORS = (("-O1", "-march=native"), ("-O0",), ("-O1", "-march=native"), ("-O
 """Flags of the batches: all instructions of the machine at hand, those that every processor has, and a part."""
 
 
-@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.parametrize("batch", some(2, range(4)))
 def test_random_codes_are_right_and_clean(batch: int, tmp_path: Path) -> None:
     rng = random.Random(batch)
     codes = []

@@ -55,7 +55,7 @@ def test_no_mapping_is_better(seed: int, counting: NestPolicy) -> None:
         assert float(cost.merit(merit)) == found.value
 
 
-@pytest.mark.parametrize("seed", [53, 121, 125, 130])
+@pytest.mark.parametrize("seed", some(2, [53, 121, 125, 130]))
 @pytest.mark.parametrize("counting", WALKED, ids=str)
 def test_no_mapping_is_better_where_tiles_have_gaps(seed: int, counting: NestPolicy) -> None:
     """Windows with strides over more taps than the stride: what was a gap of a hull is no new word of the next one."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
-
-import jsonschema
-import pytest
 
 import optmap
 from optmap.base.errors import OptmapError
@@ -16,7 +16,7 @@ from optmap.cli.app import COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "docs"))
 
-from making import commands, docstrings, documents, files, names, proofs  # noqa: E402
+from making import commands, docstrings, documents, files, names, proofs, prose  # noqa: E402
 from making.stage import for_site, pages, to_run  # noqa: E402
 
 
@@ -49,26 +49,16 @@ def test_every_error_and_exit_code_is_on_its_page() -> None:
     assert '"kind": "UnknownNameError"' in page
 
 
-def test_schemas_hold_for_the_documents_that_they_are_formed_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "ASKED", ())
+def test_every_schema_of_documents_is_on_their_page_with_its_keys() -> None:
     made = documents.pages()
     page = made["reference/documents.md"]
-    assert set(re.findall(r"^## (.*)$", page, flags=re.MULTILINE)) == set(documents.known())
+    assert set(re.findall(r"^## (.*)$", page, flags=re.MULTILINE)) == {*documents.known(), "Parts"}
     assert "| `traffic_words` | int or nothing | Exact loads and stores" in page
-    shape = documents.Shape()
-    values = [{"words": 1, "gaps": [1.5, 2]}, {"words": None, "room": {"L1": 1, "Fast": 2}}]
-    for value in values:
-        shape.add(value)
-    for value in values:
-        jsonschema.validate(value, shape.schema())
-    assert list(shape.lines()) == [
-        "words: integer or null",
-        "gaps?: list of number",
-        "room?: table",
-        "  (name): integer",
-    ]
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"gaps": []}, shape.schema())
+    solution = page.split("## optmap.solution/2\n")[1].split("\n## ")[0]
+    assert "| `cost` | amount | The objective" in solution
+    assert "| `others[].mapping` |" in solution
+    assert "| `gap` | number or null |" in solution
+    assert json.loads(made["reference/schemas/solution-2.json"])["title"] == "optmap.solution/2"
 
 
 def test_every_key_of_the_schemas_of_files_is_on_the_page() -> None:
@@ -115,3 +105,24 @@ def test_every_page_is_in_a_list_of_pages() -> None:
             names = [line for line in block.split() if not line.startswith(":")]
             listed |= {(index.parent / f"{name}.md").resolve() for name in names}
     assert {path.resolve() for path in every} <= {path.resolve() for path in listed}
+
+
+def test_documentation_of_modules_is_rendered_and_formulas_stay_as_they_are() -> None:
+    said = (
+        "**Window.** Of a*b and c_i (as `x*y_z`) it *holds* that |V| <= 1:\n\n    sum   w*(a_i)\n\n      deeper\n"
+        "with this. Two cases:\n- *one*: f(a_1) is\n      x < y_1\n  at most;\n- two."
+    )
+    made = (
+        "**Window.** Of a\\*b and c\\_i (as `x*y_z`) it *holds* that \\|V\\| \\<= 1:\n\n"
+        "```text\nsum   w*(a_i)\n\n  deeper\n```\n"
+        "with this. Two cases:\n- *one*: f(a\\_1) is\n  ```text\n  x < y_1\n  ```\n  at most;\n- two."
+    )
+    assert prose.rendered(said) == made
+
+
+def test_lines_of_proofs_that_begin_a_list_are_meant_to() -> None:
+    """A minus sign at the beginning of a line would be one in Markdown."""
+    for module in (*proofs.PROOFS, *documents.FORMATS.values()):
+        for line in (getdoc(import_module(module)) or "").splitlines():
+            assert re.match(r" *(?:\d+[.)]|[+>#]) ", line) is None, (module, line)
+            assert re.match(r" *- \d+\)", line) is None, (module, line)

@@ -50,6 +50,13 @@ def test_a_table_that_is_too_wide_becomes_two_with_the_first_column_each():
     assert [line.split()[0] for line in second.splitlines()[2:]] == ["one", "two"]
 
 
+def test_each_of_several_tables_has_what_tells_its_rows_apart():
+    rows = [("L1", name, *["1,000,000,000"] * 3) for name in ("A", "B")]
+    first, second = grid(("at", "of", "loads", "stores", "total"), "<<>>>", rows).split("\n\n")
+    assert first.splitlines()[0].split() == ["at", "of", "loads", "stores"]
+    assert [line.split() for line in second.splitlines()[2:]] == [["L1", name, "1,000,000,000"] for name in ("A", "B")]
+
+
 def test_values_hang_below_themselves():
     assert pairs([("space", "whole tiles of any size and any loop order per level")]) == (
         "space  whole tiles of any size and any\n       loop order per level"

@@ -46,7 +46,7 @@ Document = dict[str, Any]
 
 
 @pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("seed", some(2, range(6)))
+@pytest.mark.parametrize("seed", some(1, range(6)))
 def test_random_kernels_say_the_same_everywhere_and_nothing_below_a_bound(host: str, seed: int) -> None:
     """Two kernels each; `tests/benchmarks/timed_attack.py` goes on."""
     rng = random.Random(f"{host} {seed}")

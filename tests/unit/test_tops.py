@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import optmap
+from optmap.answers.documents.solution import SHARED, read_solution
 from optmap.base.errors import InputError
+from optmap.checker import RefusedError, check_document
 from optmap.cli import main
 
 ASKED = {"machine": "balanced", "method": "mopt"}
@@ -38,6 +42,42 @@ def test_files_are_numbered_and_verified(tmp_path: Path, capsys: pytest.CaptureF
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r12-2.json", "r12-3.json", "r12.json"]
     for path in tmp_path.iterdir():
         assert optmap.check(path).verified
+
+
+def test_the_document_has_the_others_and_each_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "r12.json"
+    asked = ["solve", "resnet18/R12", "--machine", "balanced", "--top", "3"]
+    assert main([*asked, "--json", "-o", str(target)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    saved, second = (json.loads(path.read_text()) for path in (target, tmp_path / "r12-2.json"))
+    assert said == saved
+    assert len(said["others"]) == 2
+    assert {**{key: said[key] for key in SHARED if key in said}, **said["others"][0]} == second
+    assert not said["others"][0].keys() & {*SHARED, "others"}
+    assert read_solution(target).mapping.levels
+    verified = optmap.check(target).verified
+    assert verified[: -len(said["others"])] == optmap.check(_alone(said, tmp_path)).verified
+    assert verified[-1].startswith("mapping 3: cost ")
+    for forge in (
+        lambda other: other["cost"].update(value=other["cost"]["value"] / 2),
+        lambda other: other["mapping"]["levels"][0]["tile"].update(k=1),
+        lambda other: other.update(method="exact"),
+        lambda other: other.pop("digest"),
+    ):
+        forged = json.loads(json.dumps(said))
+        forge(forged["others"][1])
+        with pytest.raises(RefusedError):
+            check_document(forged)
+    for others in ({}, [1], [said]):
+        with pytest.raises(RefusedError):
+            check_document({**said, "others": others})
+
+
+def _alone(document: dict[str, Any], folder: Path) -> Path:
+    """The answer without what stands beside it, as a file."""
+    path = folder / "alone.json"
+    path.write_text(json.dumps({key: value for key, value in document.items() if key != "others"}))
+    return path
 
 
 def test_a_method_that_hands_in_one_mapping_says_who_has_more() -> None:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import some
 from changed_fields import changed_fields
 from signing import signed
 
@@ -53,7 +54,7 @@ def document_of(answer):
     return json.loads(json.dumps(answer.to_dict()))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", some(3, [(case,) for case in CASES]), ids=str)
 def test_an_answer_is_verified_and_no_worse_than_one_after_the_other(case):
     answer, apart = answer_of(case), answer_of(case, "apart")
     assert answer.cost <= apart.cost

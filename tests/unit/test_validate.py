@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from host_machines import AVX2, AVX512, HOSTS
+from schemas import hold
 
 import optmap
 from optmap.base.errors import CheckError, InputError, LimitError, UnknownNameError
@@ -161,6 +162,7 @@ def test_validation_from_end_to_end(tmp_path):
         images = next(row for row in sample.simulated.moved if row.between == ("L3", "Memory") and row.tensor == "In")
         assert 5 * 6 * 7 <= images.loads_words <= 5 * 6 * 7 + 32
     document = json.loads(json.dumps(found.to_dict()))
+    hold(document)
     assert document["schema"] == "optmap.validation/1"
     assert len(document["layers"][0]["samples"]) == 4
     assert document["layers"][0]["rankings"][0]["by"] == "predicted time"

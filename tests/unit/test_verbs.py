@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from host_machines import AVX512
+from matplotlib import pyplot
 
 import optmap
 from optmap.base.errors import CheckError, InputError, UnknownNameError
@@ -76,6 +80,21 @@ def test_answers_print_as_tables_render_and_are_documents(answers):
         assert "\0" not in html
         assert text.splitlines()[0].split()[0] in html
         assert json.loads(json.dumps(answer.to_dict()))["schema"].startswith("optmap."), name
+
+
+def test_a_notebook_has_the_picture_of_an_answer_beside_its_tables(answers, result, monkeypatch):
+    for name in ("solve", "bound", "compare", "workload"):
+        answer = answers[name]
+        html = answer._repr_html_()
+        drawn = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
+        assert len(drawn) == (answer.presentation.drawing() is not None), name
+        assert all(b"</svg>" in base64.b64decode(each) for each in drawn)
+        assert len(html) < 120_000
+    assert pyplot.get_fignums() == []
+    assert result._repr_html_() == result._repr_html_()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "<img" not in result._repr_html_()
+    assert "<table>" in result._repr_html_()
 
 
 def test_a_solution_is_saved_loaded_checked_and_evaluated(result, tmp_path):

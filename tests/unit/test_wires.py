@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from accelerator_machines import grid_machine, random_nest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from signing import signed
@@ -254,7 +255,7 @@ def test_three_roads_price_wires_alike(workload: Workload, counting: NestPolicy)
     """Product, checker and literal walk, over random meshes, splits, orders, bypass and sharing."""
     generator = random.Random(11)
     paid = 0
-    for _ in range(40):
+    for _ in range(cases(15, 40)):
         fabric = fabric_of(workload, priced_everywhere(generator))
         nest = shuffled(random_nest(fabric, generator), generator)
         layout, found = layout_of(nest, fabric, counting), count_nest(nest, fabric, counting)
@@ -265,7 +266,7 @@ def test_three_roads_price_wires_alike(workload: Workload, counting: NestPolicy)
                 assert energy == energy_by_hand(layout, number, place) == own._wires(number, place)
                 paid += energy > 0
         assert own.energy == found.energy_pj
-    assert paid > 100
+    assert paid > cases(40, 100)
 
 
 def test_both_roads_price_wires_as_timeloop_does() -> None:
@@ -349,7 +350,7 @@ def test_the_checker_has_rectangles_of_the_children_that_it_sets_down(workload: 
     """Or refuses them: rows that end inside a loop, or different rows and columns that give the same words."""
     generator = random.Random(7)
     alike = refused = 0
-    for _ in range(60):
+    for _ in range(cases(25, 60)):
         fabric = fabric_of(workload, priced_everywhere(generator))
         nest = shuffled(random_nest(fabric, generator), generator)
         own = checked(nest, fabric, counting)
@@ -367,7 +368,7 @@ def test_the_checker_has_rectangles_of_the_children_that_it_sets_down(workload: 
                 continue
             assert found == own._trunks(number, place)
             alike += 1
-    assert alike > 50
+    assert alike > cases(20, 50)
     assert refused
 
 

@@ -74,8 +74,14 @@ REQUIRED = ("schema", "workload", "machine", "mapping")
 SAID = (
     *("method", "objective", "tiles", "status", "boundaries", "levels", "bottleneck", "cost", "exact", "relaxation"),
     *("integer_gap", "seconds", "seed", "versions", "notes", "constraints", "bound", "gap", "proof", "digest"),
+    "others",
 )
 """Keys that any document of `solve` may have."""
+SHARED = (
+    *("schema", "workload", "machine", "method", "objective", "counting", "tiles", "word_bits", "capacity_rule"),
+    *("constraints", "seed", "versions"),
+)
+"""Those of the question: the next best mappings beside an answer have them from it."""
 OF_TILES = ("word_bits", "capacity_rule", "integer_bound", "held", "prediction", "certificates")
 """Those where a mapping is counted level by level."""
 OF_NESTS = (
@@ -142,7 +148,8 @@ def solution_document(answer: Answer[Any, Any]) -> dict[str, object]:
 
     Mapping levels are inner first, permutations outermost first; words are the workload's words
     (the greatest common divisor of its element sizes). Where a number may be a fraction, `exact` beside it is the same
-    as exact text. The digest is that of the certificates; it leaves out times.
+    as exact text. The digest is that of the certificates; it leaves out times. The next best mappings are documents
+    without what they share with the answer, each with a digest of its own.
     """
     unit, bound, kind = answer.cost_unit, answer.bound, answer.count.kind
     document: dict[str, object] = {
@@ -173,7 +180,14 @@ def solution_document(answer: Answer[Any, Any]) -> dict[str, object]:
     }
     # The time it took is no claim: the same answer has the same digest.
     times = TIMES[kind](answer) if kind in TIMES else {}
-    return {**document, **times, "seconds": answer.seconds, "digest": digest(document)}
+    whole = {**document, **times, "seconds": answer.seconds, "digest": digest(document)}
+    others = [_beside(solution_document(other)) for other in answer.others]
+    return {**whole, "others": others} if others else whole
+
+
+def _beside(document: dict[str, object]) -> dict[str, object]:
+    """What a document says that it does not share with the answer it stands beside."""
+    return {key: value for key, value in document.items() if key not in SHARED}
 
 
 def read_solution(path: str | Path) -> SavedSolution:

@@ -123,10 +123,9 @@ def _met(workload: Workload, first: Statement, second: Statement) -> tuple[Met, 
         return None
     made, at = live[first.output], [live[access] for access in first.inputs]
     sides = [made & at[0] - at[1], made & at[1] - at[0]]
-    extents = workload.extents
-    if max(extents[d] for d in made) > MOST_VALUES:
-        return None
     if {len(side) for side in sides} != {1} or sides[0] | sides[1] != {band.first, band.second}:
+        return None
+    if max(workload.extents[d] for d in made) > MOST_VALUES:
         return None
     band, found = band.within(workload.extents), []
     for (own,), (other,) in (sides, sides[::-1]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -13,6 +13,8 @@ from math import prod
 import numpy as np
 
 from optmap.base.errors import CheckError, InfeasibleError, InputError, SolverUnavailableError
+from optmap.base.share import Share, Tell
+from optmap.base.texts import several
 from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import roles_of
 from optmap.count.timing.predict import TimeModel, predict
@@ -43,7 +45,6 @@ from optmap.search.timed.registers import with_registers
 from optmap.solvers.native_output import off_stdout
 from optmap.workloads.workload import Workload
 
-Told = Callable[[str, float], None]
 NOTHING = 0xFF
 """Four or eight bytes of it are not a number."""
 
@@ -68,7 +69,7 @@ class BenchPlan:
     """By title of a workload those that are its candidates, in this order; of others they are searched."""
 
 
-def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = lambda text, share: None) -> Bench:
+def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Tell = lambda text, share: None) -> Bench:
     """Time emitted code and libraries on the same layers.
 
     Args:
@@ -87,7 +88,7 @@ def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = la
         with pinned(threads):
             pass
     compiler = find_compiler()
-    title, share = "", 0.0
+    title, share = "", Share()
     with off_stdout():  # libraries may say what they do
         found, absent = baselines(
             plan.against, trials=plan.trials, told=lambda text: told(f"{title}: {text}" if title else text, share)
@@ -103,7 +104,7 @@ def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Told = la
     layers = list[LayerBench]()
     jobs = [(workload, threads) for workload in workloads for threads in plan.threads]
     for number, (workload, threads) in enumerate(jobs):
-        title, share = f"{workload.title}, {threads} {'thread' if threads == 1 else 'threads'}", number / len(jobs)
+        title, share = f"{workload.title}, {several(threads, 'thread')}", Share.counted(number, len(jobs))
         told(title, share)
         with off_stdout():
             layers += _bench_layer(workload, threads, plan, found)

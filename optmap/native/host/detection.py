@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from optmap.base.errors import CheckError, InputError, SolverUnavailableError
+from optmap.base.share import Tell
 from optmap.base.shown import Shown
 from optmap.machines.core import Core
 from optmap.machines.machine import Level, LevelKind, Machine
-from optmap.native.host.figures import Figure, Job, Measured, Progress, Spread, jobs_of, measure
+from optmap.native.host.figures import Figure, Job, Measured, Spread, jobs_of, measure
 from optmap.native.host.probes import Probes
 from optmap.native.host.processor import CPUINFO, Processor, Vectors, read_processor
 from optmap.native.host.shape import microkernel_of
@@ -74,7 +75,7 @@ def detect_host(
     *,
     name: str = "host",
     quick: bool = False,
-    progress: Progress = lambda text, fraction: None,
+    progress: Tell = lambda text, fraction: None,
     system: Path = SYSTEM,
     cpuinfo: Path = CPUINFO,
     usable: tuple[int, ...] | None = None,
@@ -117,7 +118,7 @@ def detect_host(
 
 
 def _measured(
-    topology: Topology, vectors: Vectors | None, *, quick: bool, progress: Progress
+    topology: Topology, vectors: Vectors | None, *, quick: bool, progress: Tell
 ) -> tuple[tuple[Figure, ...], str, str]:
     """Figures, the compiler, and why there are none."""
     if vectors is None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from optmap.base.share import Share, Tell
 from optmap.native.host.probes import Probe, Probes, Slices
 from optmap.native.host.tables import Topology
 
-Progress = Callable[[str, float], None]
-"""Told what is being measured and how much of everything is done."""
 PASSES = 8
 """A stream's buffer is as many times what the memory inside holds, so that nothing is found there again."""
 BEYOND = 4
@@ -177,7 +175,7 @@ def stream_size(topology: Topology, place: int, threads: int, memory_bytes: int)
 
 
 def measure(
-    probes: Probes, topology: Topology, jobs: tuple[Job, ...], *, rounds: int, seconds: float, progress: Progress
+    probes: Probes, topology: Topology, jobs: tuple[Job, ...], *, rounds: int, seconds: float, progress: Tell
 ) -> tuple[Figure, ...]:
     """Do all jobs in turn, several times over, so that a disturbance falls on every one of them alike.
 
@@ -194,7 +192,7 @@ def measure(
     seen: dict[Job, list[tuple[Slices, ...]]] = {job: [] for job in jobs}
     for turn in range(rounds):
         for number, job in enumerate(jobs):
-            progress(f"measuring {job.quantity.value}", (turn * len(jobs) + number) / (rounds * len(jobs)))
+            progress(f"measuring {job.quantity.value}", Share.counted(turn * len(jobs) + number, rounds * len(jobs)))
             cpus = topology.cpus if job.threads > 1 else (topology.cpus[turn % len(topology.cpus)],)
             seen[job].append(probes.measure(PROBES.get(job.quantity, Probe.READ), cpus, seconds, job.size))
     return tuple(figure_of(job, found) for job, found in seen.items())

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from optmap.base.errors import CheckError
+from optmap.base.share import Tell
 from optmap.kernels.code_options import CodeOptions
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
 from optmap.native.code import Code, Ran
-from optmap.native.run.mapped import Tell, proposed
+from optmap.native.run.mapped import proposed
 from optmap.native.run.several import run_tasks
 from optmap.native.run.tasks import RunTask
 from optmap.native.statement import refuse_meshes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from optmap.base.share import Tell
 from optmap.count.timing import Prediction, predict
 from optmap.kernels.code_options import CodeOptions
 from optmap.machines.machine import Machine
@@ -13,8 +13,6 @@ from optmap.search.papers.bottleneck import MOPT
 from optmap.search.question import Question
 from optmap.search.timed import ranked
 from optmap.workloads.workload import Workload
-
-Tell = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

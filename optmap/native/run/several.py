@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from optmap.base.errors import InputError
+from optmap.base.share import Share, Tell
 from optmap.kernels.code_options import CodeOptions
 from optmap.native.run.layer import run_layer
-from optmap.native.run.mapped import CodeMapping, Tell, as_given, proposed
+from optmap.native.run.mapped import CodeMapping, as_given, proposed
 from optmap.native.run.results import LayerRun, Runs
 from optmap.native.run.tasks import RunTask
 from optmap.native.statement import refuse_meshes
@@ -53,7 +54,7 @@ def run_tasks(
             raise InputError(f"{task.workload.title}: no machine to run on is said; take one of optmap detect")
         refuse_meshes(target)
         if progress is not None:
-            progress(f"{task.workload.title}", number / len(tasks))
+            progress(f"{task.workload.title}", Share.counted(number, len(tasks)))
         if task.mapping is not None:
             mappings: tuple[CodeMapping, ...] = (as_given(task.workload, target, task.mapping, options),)
         else:

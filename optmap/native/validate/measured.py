@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
+from optmap.base.share import Tell
 from optmap.kernels.code_options import CodeOptions
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
@@ -24,8 +25,6 @@ from optmap.native.run.turns import in_turns, pinned, roused, warm_sampler
 from optmap.native.run.verdict import judge, trials_of
 from optmap.workloads.workload import Workload
 
-Told = Callable[[str, float], None]
-"""Is told what is done, and how much of it."""
 CHECKED = 2**16
 """Outputs of every sample that are compared with the reference; the same ones of all."""
 
@@ -38,7 +37,7 @@ def emit_samples(
 
 
 def build_samples(
-    codes: Sequence[Code], *, folder: Path | None = None, progress: Told = lambda text, done: None
+    codes: Sequence[Code], *, folder: Path | None = None, progress: Tell = lambda text, done: None
 ) -> tuple[Kernel, ...]:
     """Compile codes, as many at a time as there are processors.
 
@@ -86,7 +85,7 @@ def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 
 
 
 def time_samples(
-    samples: Sequence[Ready], *, rounds: int = 5, progress: Told = lambda text, done: None
+    samples: Sequence[Ready], *, rounds: int = 5, progress: Tell = lambda text, done: None
 ) -> tuple[tuple[float, ...], ...]:
     """Time samples in turns, warm, so that what the machine does meets them all.
 

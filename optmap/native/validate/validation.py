@@ -9,6 +9,7 @@ from statistics import median
 from typing import ClassVar
 
 from optmap.base.errors import InputError
+from optmap.base.share import Tell, part_of
 from optmap.base.shown import Shown
 from optmap.count.timing import Prediction, predict
 from optmap.kernels.code_options import CodeOptions
@@ -18,7 +19,7 @@ from optmap.mappings.levels import Mapping
 from optmap.native.code import Code
 from optmap.native.toolchain.compiler import find_compiler
 from optmap.native.validate.caches import CacheTraffic, caches_of, simulate_caches
-from optmap.native.validate.measured import Told, build_samples, emit_samples, ready_samples, time_samples
+from optmap.native.validate.measured import build_samples, emit_samples, ready_samples, time_samples
 from optmap.native.validate.models import BOTTLENECK, TIME, BottleneckCost, bottleneck_cost, models_of
 from optmap.native.validate.ranks import TOPS, crossed_loss, kendall, polished, spearman, top_loss
 from optmap.native.validate.samples import sample_mappings
@@ -144,7 +145,7 @@ def validate_layers(
     models: tuple[str, ...] = (TIME,),
     options: CodeOptions | None = None,
     folder: Path | None = None,
-    progress: Told = lambda text, done: None,
+    progress: Tell = lambda text, done: None,
 ) -> Validation:
     """Hold models against simulated caches and the clock; see `optmap.validate`.
 
@@ -161,10 +162,7 @@ def validate_layers(
     chosen = options or CodeOptions()
     layers = []
     for number, workload in enumerate(workloads):
-
-        def told(text: str, done: float, number: int = number, title: str = workload.title) -> None:
-            progress(f"{title}: {text}", (number + done) / len(workloads))
-
+        told = part_of(progress, number, len(workloads), f" of {workload.title}")
         drawn = draw_layer(workload, machine, count=samples, seed=seed, models=models, options=chosen)
         if simulated:
             drawn = simulate_layer(drawn, machine, progress=told)
@@ -213,7 +211,7 @@ def draw_layer(
 
 
 def simulate_layer(
-    drawn: Drawn, machine: Machine, *, progress: Told = lambda text, done: None
+    drawn: Drawn, machine: Machine, *, progress: Tell = lambda text, done: None
 ) -> list[tuple[ValidatedMapping, Code]]:
     """The samples with the traffic of the machine's caches under their loops, in the layouts of their code."""
     found = []
@@ -231,7 +229,7 @@ def measure_layer(
     rounds: int = 5,
     seed: int = 0,
     folder: Path | None = None,
-    progress: Told = lambda text, done: None,
+    progress: Tell = lambda text, done: None,
 ) -> list[tuple[ValidatedMapping, Code]]:
     """The samples with their measured time, every one checked before; errors as for `validate_layers`."""
     kernels = build_samples([code for _, code in drawn], folder=folder, progress=progress)

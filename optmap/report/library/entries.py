@@ -105,7 +105,7 @@ def setting_lines(settings: Sequence[Settable]) -> list[str]:
 def entry_document(entry: Entry) -> dict[str, object]:
     """The JSON document of `show`."""
     if entry.value is None:
-        return {"schema": f"optmap.{entry.kind}-entry/1", "text": entry.yaml}
+        return {"schema": "optmap.sweep-entry/1", "text": entry.yaml}
     document = entry.value.to_dict()
     return {**document, "note": entry.note} if entry.note or "note" not in document else document
 

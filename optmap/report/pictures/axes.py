@@ -23,7 +23,6 @@ STYLE = {
     "axes.grid": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
-    "svg.hashsalt": "optmap",
 }
 SIZE = (5.4, 3.7)
 """Width and height in inches."""

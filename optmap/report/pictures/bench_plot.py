@@ -8,7 +8,7 @@ from typing import Any
 from optmap.base.errors import InputError
 from optmap.native.bench.results import Bench, LayerBench, WaySamples
 from optmap.report.pictures.axes import styled
-from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.series import PALETTE, filled
 
 WIDTH = 0.8
 """Of a group of bars, in layers."""
@@ -94,7 +94,7 @@ def _bars(panel: Any, names: list[str], series: dict[str, list[float]], colors: 
     width = WIDTH / len(series)
     for number, (label, values) in enumerate(series.items()):
         places = [place - WIDTH / 2 + width * (number + 0.5) for place in range(len(names))]
-        panel.bar(places, values, 0.92 * width, label=label, color=colors[number % len(colors)], zorder=2)
+        panel.bar(places, values, 0.92 * width, label=label, zorder=2, **filled(colors[number % len(colors)]))
     panel.set_xticks(range(len(names)), names, rotation=60, ha="right", rotation_mode="anchor", fontsize=9)
     panel.set_xlim(-0.6, len(names) - 0.4)
 

@@ -7,11 +7,8 @@ from typing import Any
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow
 from optmap.base.texts import several, size_text
 from optmap.report.pictures.axes import capacity_axis, count_axis, new_axes, words_label
-from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
+from optmap.report.pictures.series import BOUND_COLOR, COLORS, FLOOR, MARKERS, filled
 
-COLORS = tuple(color for color in PALETTE if color != BOUND_COLOR)
-MARKERS = "osD^vPX*"
-FLOOR = "#555555"
 Dashes = tuple[Any, Any]
 """Line styles of a bound and of compulsory traffic."""
 DASHES: tuple[Dashes, ...] = (("--", ":"), ((0, (6, 1.5, 1, 1.5)), (0, (1, 3))))
@@ -143,7 +140,8 @@ def _bars(comparison: Comparison, axes: Any) -> Any:
         heights = [found.words / max(1, row.bound_on(found.counted)) for _, row, found in own]
         at = [place - 0.4 + (index + 0.5) * step for place, _, _ in own]
         color = COLORS[index % len(COLORS)]
-        axes.barh(at, heights, 0.86 * step, color=color, label=name + _said(comparison, own[0][2].counted))
+        label = name + _said(comparison, own[0][2].counted)
+        axes.barh(at, heights, 0.86 * step, label=label, **filled(color))
         for (_, row, found), y, height in zip(own, at, heights, strict=True):
             note = f"{height:.2f}x  {several(found.words, 'word')}"
             axes.annotate(note, (height, y), (4, 0), textcoords="offset points", va="center", fontsize=8.5)

@@ -6,8 +6,8 @@ from typing import Any
 
 from optmap.answers.over_capacity.capacity_curve import CapacityCurve
 from optmap.report.pictures.axes import capacity_axis, count_axis, new_axes, words_label
-from optmap.report.pictures.compare_plot import COLORS, FLOOR, SIZE
-from optmap.report.pictures.plots import BOUND_COLOR
+from optmap.report.pictures.compare_plot import SIZE
+from optmap.report.pictures.series import BOUND_COLOR, COLORS, FLOOR
 
 
 def plot_curve(curve: CapacityCurve, axes: Any = None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from optmap.answers.over_capacity.fused import FusedCurve
 from optmap.report.pictures.axes import capacity_axis, count_axis, new_axes, styled, words_label
-from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
+from optmap.report.pictures.series import BOUND_COLOR, PALETTE
 
 
 def plot_fused_curve(curve: FusedCurve, axes: Any = None) -> Any:

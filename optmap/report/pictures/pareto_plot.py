@@ -12,7 +12,8 @@ from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.base.texts import several
 from optmap.report.pictures.axes import SIZE, capacity_axis, count_axis, new_axes, styled
-from optmap.report.pictures.compare_plot import COLORS, nested
+from optmap.report.pictures.compare_plot import nested
+from optmap.report.pictures.series import COLORS
 
 GROUPS = 7
 """Groups with a colour and a mark of their own; more are drawn alike."""

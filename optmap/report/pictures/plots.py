@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from optmap.base.texts import number
 from optmap.report.pictures.axes import new_axes
+from optmap.report.pictures.series import PALETTE, filled
 from optmap.report.tables import one_of, shared_by
 
 if TYPE_CHECKING:
     from optmap.search.result import TileAnswer
-
-# Okabe and Ito's palette: the colours stay apart for every common kind of colour blindness.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-BOUND_COLOR = "#D55E00"
-"""Of the proved bound, in every picture."""
 
 
 def bar_axes(rows: int) -> Any:
@@ -56,7 +52,7 @@ def plot_traffic(result: TileAnswer, axes: Any = None) -> Any:
             for between, rate in zip(boundaries, rates, strict=True)
         ]
         lefts, widths = [float(end) for end in ends], [float(part) for part in parts]
-        axes.barh(range(len(boundaries)), widths, 0.6, left=lefts, label=tensor, color=PALETTE[index % 5])
+        axes.barh(range(len(boundaries)), widths, 0.6, left=lefts, label=tensor, **filled(PALETTE[index % 5]))
         ends = [end + part for end, part in zip(ends, parts, strict=True)]
     unit = result.machine.cost_unit
     _mark_bounds(axes, result, rates)

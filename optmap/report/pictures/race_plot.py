@@ -9,8 +9,7 @@ from typing import Any, TypeGuard
 from optmap.answers.side_by_side.race import LayerRace, MethodRun, Race, curve_of
 from optmap.base.errors import InputError
 from optmap.report.pictures.axes import count_axis, styled
-from optmap.report.pictures.compare_plot import MARKERS
-from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
+from optmap.report.pictures.series import BOUND_COLOR, MARKERS, PALETTE
 from optmap.search.curve import Improvement
 
 FAINT = "#F0E442"
@@ -21,7 +20,7 @@ PANELS = 3
 PANEL = (4.4, 3.6)
 """Width and height of a layer, in inches."""
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)))
-"""Line styles, once the colours are used up."""
+"""Line styles, in turn: without colour, too, lines are told apart between their marks."""
 LEAST_SECONDS = 1e-3
 FARTHEST = 4.0
 """Multiples of the bound that a picture shows."""
@@ -97,7 +96,7 @@ def _styles(race: Race) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "color": COLORS[number % len(COLORS)],
-            "ls": DASHES[number // len(COLORS) % len(DASHES)],
+            "ls": DASHES[number % len(DASHES)],
             "marker": MARKERS[number % len(MARKERS)],
             "ms": 7 if number else 5,
             "lw": 2.2 if number else 1.4,

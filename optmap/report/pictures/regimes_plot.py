@@ -13,7 +13,7 @@ from optmap.answers.closed_forms.regimes import Regime, Regimes
 from optmap.base.errors import InputError
 from optmap.report.closed_forms.regime_texts import loads_text, regime_name
 from optmap.report.pictures.axes import new_axes, styled
-from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.series import PALETTE
 from optmap.solvers.cones import Row
 
 SIZE = (6.6, 4.6)

@@ -15,7 +15,7 @@ from optmap.count.meshes.results import SpatialCost
 from optmap.machines.fabric import Fabric
 from optmap.mappings.nest import Nest
 from optmap.report.pictures.axes import new_axes, styled
-from optmap.report.pictures.compare_plot import COLORS
+from optmap.report.pictures.series import COLORS, filled
 
 WIDTH = 7.2
 """Of these pictures, in inches."""
@@ -81,8 +81,8 @@ def plot_energy(answer: PicturedMapping, axes: Any = None) -> Any:
         axes = _bar_axes(len(cost.memories) + 1) if own else axes
         ends = [Fraction(0)] * (len(cost.memories) + 1)
         for label, color, parts in _energy_parts(answer):
-            hatch = "////" if color == WIRES_COLOR else None
-            look = {"color": color, "edgecolor": "#ffffff", "lw": 0.5, "hatch": hatch, "label": label}
+            wires = {"hatch": "++++"} if color == WIRES_COLOR else {}
+            look = filled(color, label=label, **wires)
             widths = [float(part) * PICO for part in parts]
             axes.barh(range(len(parts)), widths, 0.62, left=[float(end) * PICO for end in ends], **look)
             ends = [end + part for end, part in zip(ends, parts, strict=True)]

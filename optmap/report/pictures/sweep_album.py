@@ -14,9 +14,9 @@ from optmap.answers.over_capacity.curves import Panel, panels, summed
 from optmap.answers.over_capacity.designs import METRICS
 from optmap.answers.over_capacity.networks import NetworkView, network_views
 from optmap.answers.over_capacity.sizing import TARGETS, Sizing, sizing
-from optmap.base.errors import InputError
 from optmap.base.names import choose
-from optmap.base.writing import made_folder, write_text
+from optmap.base.share import Share, Tell
+from optmap.base.writing import made_folder, save_figure, write_text
 from optmap.report.pictures.folder import FORMATS as IMAGES
 
 if TYPE_CHECKING:
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from optmap.machines.machine import Machine
 
 FORMATS = (*IMAGES, "html")
-DOTS_PER_INCH = 160
-NO_DATES: dict[str, dict[str, str | None]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-}
-"""Metadata that would differ between two runs with the same data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +117,7 @@ def write_album(
     *,
     form: str = "png",
     metrics: tuple[str, str] = ("capacity_bytes", "traffic_bytes"),
-    progress: Callable[[str, float], None] = lambda _text, _share: None,
+    progress: Tell = lambda _text, _share: None,
 ) -> tuple[Path, ...]:
     """Write the pictures: one per curve, one map of gaps per machine, network, Pareto front.
 
@@ -152,9 +145,9 @@ def write_album(
     written: list[Path] = []
     pictures = list(_pictures(shown, metrics))
     for number, (stem, draw) in enumerate(pictures):
-        progress(f"drawing {stem}", number / len(pictures))
+        progress(f"drawing {stem}", Share.counted(number, len(pictures)))
         path = _free(folder / f"{stem}.{form}", written)
-        _save(draw(), path, form)
+        save_figure(draw(), path)
         written.append(path)
     return tuple(written)
 
@@ -220,15 +213,3 @@ def _free(path: Path, taken: Sequence[Path]) -> Path:
     while free in taken:
         free, number = path.with_stem(f"{path.stem}-{number}"), number + 1
     return free
-
-
-def _save(axes: Any, path: Path, form: str) -> None:
-    from matplotlib import pyplot, rc_context
-
-    try:
-        with rc_context({"svg.hashsalt": "optmap"}):
-            axes.figure.savefig(path, format=form, dpi=DOTS_PER_INCH, metadata=NO_DATES[form])
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another folder") from error
-    finally:
-        pyplot.close(axes.figure)

@@ -21,7 +21,7 @@ from optmap.report.answers.network import network_table
 from optmap.report.pictures.axes import words_label
 from optmap.report.pictures.compare_plot import nested
 from optmap.report.pictures.pareto_plot import Place, metric_label, nest_metrics, nest_places
-from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
+from optmap.report.pictures.series import BOUND_COLOR, PALETTE
 from optmap.report.pictures.sweep_plots import capacity_label, network_bands
 
 STYLE = (

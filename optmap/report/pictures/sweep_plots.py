@@ -17,7 +17,7 @@ from optmap.base.errors import InputError
 from optmap.base.texts import size_text
 from optmap.report.pictures.axes import SIZE, capacity_axis, count_axis, new_axes, styled, words_label
 from optmap.report.pictures.compare_plot import nested
-from optmap.report.pictures.plots import BOUND_COLOR, PALETTE
+from optmap.report.pictures.series import BOUND_COLOR, PALETTE, filled
 
 MARKERS = "osD^vP"
 LETTER = 0.085
@@ -182,7 +182,9 @@ def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any 
         axes = new_axes((SIZE[0], SIZE[1] + 0.5)) if axes is None else axes
         colors = [*PALETTE[: len(bands) - 1], "#bbbbbb"] if len(bands) > LAYERS_SHOWN else PALETTE[: len(bands)]
         values = [words for _, words in bands]
-        axes.stackplot(sizes, values, labels=[name for name, _ in bands], colors=colors, lw=0.4, edgecolor="white")
+        areas = axes.stackplot(sizes, values, labels=[name for name, _ in bands])
+        for area, color in zip(areas, colors, strict=True):
+            area.set(**filled(color))
         bound = [view.total.bound_at(size) for size in sizes]
         axes.plot(sizes, bound, color="#000000", ls="--", label="proved bound (sum)")
         axes.axhline(view.total.compulsory_words, color="#000000", ls=":", lw=1.4, label="compulsory (sum)")

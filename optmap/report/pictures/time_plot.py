@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from optmap.base.texts import number, several
-from optmap.report.pictures.plots import BOUND_COLOR, PALETTE, bar_axes, plot_traffic, tidy_bars
+from optmap.report.pictures.plots import bar_axes, plot_traffic, tidy_bars
+from optmap.report.pictures.series import BOUND_COLOR, PALETTE, filled
 from optmap.report.tables import one_of, shared_by
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def plot_time(result: TileAnswer, prediction: Prediction, axes: Any = None) -> A
         axes.barh(place, cycles - waited, 0.6, color=color)
         if waited:
             label = WAITED if WAITED not in axes.get_legend_handles_labels()[1] else "_nolegend_"
-            axes.barh(place, waited, 0.6, left=cycles - waited, color=PALETTE[1], label=label)
+            axes.barh(place, waited, 0.6, left=cycles - waited, label=label, **filled(PALETTE[1]))
         weight = "normal" if place else "bold"
         axes.annotate(note, (cycles, place), (5, 0), textcoords="offset points", va="center", fontsize=9, weight=weight)
     if result.bound is not None:

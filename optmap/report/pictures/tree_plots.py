@@ -12,7 +12,8 @@ from optmap.mappings.nodes import Compute, Keep, Node, Sequence, ranges_text
 from optmap.mappings.tree import MappingTree
 from optmap.report.answers.trees import tree_lines
 from optmap.report.pictures.axes import new_axes, styled
-from optmap.report.pictures.plots import PALETTE, tidy_bars
+from optmap.report.pictures.plots import tidy_bars
+from optmap.report.pictures.series import PALETTE, filled, hollow
 from optmap.search.result import Answer
 
 WIDTH, ROW = 9.0, 0.25
@@ -152,7 +153,7 @@ def plot_words(evaluation: TreeEvaluation, axes: Any = None) -> Any:
         axes: matplotlib axes to draw into; new ones are made if absent.
 
     Returns:
-        The axes, in words; stores are hatched. The scale is linear, so that the parts of a bar add up by eye.
+        The axes, in words; stores are hollow. The scale is linear, so that the parts of a bar add up by eye.
 
     Raises:
         InputError: if matplotlib is not installed.
@@ -164,14 +165,12 @@ def plot_words(evaluation: TreeEvaluation, axes: Any = None) -> Any:
         axes = new_axes((WIDTH, 1.9 + 0.6 * len(pairs))) if axes is None else axes
         ends, named = dict.fromkeys(pairs, 0), set[str]()
         for row in moved:
-            for words, hatch in ((row.loads_words, ""), (row.stores_words, "////")):
+            for words, stores in ((row.loads_words, False), (row.stores_words, True)):
                 if words:
-                    label = f"{row.tensor}, {'stores' if hatch else 'loads'}"
-                    look = {"fc": "#ffffff" if hatch else colors[row.tensor], "ec": colors[row.tensor], "hatch": hatch}
+                    label = f"{row.tensor}, {'stores' if stores else 'loads'}"
+                    look = hollow(colors[row.tensor]) if stores else filled(colors[row.tensor])
                     place = pairs.index(row.between)
-                    axes.barh(
-                        place, words, 0.6, left=ends[row.between], label="_" * (label in named) + label, lw=1.0, **look
-                    )
+                    axes.barh(place, words, 0.6, left=ends[row.between], label="_" * (label in named) + label, **look)
                     named.add(label)
                     ends[row.between] += words
         for place, pair in enumerate(pairs):

@@ -10,7 +10,7 @@ from optmap.native.validate.caches import caches_of
 from optmap.native.validate.ranks import TOPS
 from optmap.native.validate.validation import MEASURED, PREDICTED, LayerValidation, ValidatedMapping, Validation
 from optmap.report.pictures.axes import new_axes, styled
-from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.series import PALETTE, filled
 
 PANELS = 4
 """Layers beside each other, at most."""
@@ -40,7 +40,7 @@ def plot_losses(validation: Validation, axes: Any = None) -> Any:
         for number, count in enumerate(TOPS):
             places = [at + (number - (len(TOPS) - 1) / 2) * width for at in range(len(rows))]
             losses = [100 * row.losses[number] if row is not None else 0.0 for row in rows]
-            axes.bar(places, losses, width, label=f"best of {count} predicted", color=PALETTE[number])
+            axes.bar(places, losses, width, label=f"best of {count} predicted", **filled(PALETTE[number]))
         axes.set_xticks(range(len(names)), names)
         axes.set_ylabel("loss of performance (%)")
         axes.set_ylim(bottom=0)

@@ -88,12 +88,10 @@ def journal_of(question: Question, brief: Brief[Any], *, judge: str) -> Journal 
 
 
 def _tell(question: Question, trace: Trace, brief: Brief[Any]) -> None:
-    """Progress, as the share of what ends first."""
-    total = brief.tally.total
-    shares = [trace.evaluations / most for most in (question.evaluations, total) if most]
-    of = "" if total is None else f" of {total:,}"
-    done = f"{trace.evaluations:,}{of} mappings, best {trace.value:.4g}"
-    question.tell(done, max(shares, default=0.0))
+    """Progress: mappings of as many as there will be, where that is known."""
+    most = min((number for number in (question.evaluations, brief.tally.total) if number), default=0)
+    said = "" if most else f"{several(trace.evaluations, 'mapping')}, "
+    question.tell(f"{said}best {trace.value:.4g}", min(trace.evaluations, most), most)
 
 
 def _found(question: Question, strategy: Strategy, trace: Trace) -> Found:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
 from optmap.base.errors import InfeasibleError
+from optmap.base.share import Tell
 from optmap.count.timing.predict import TimeModel
 from optmap.search.papers.bottleneck import MOPT
 from optmap.search.question import Question
 from optmap.search.timed.candidate import TimedCandidate
 
 
-def plain_candidate(
-    model: TimeModel, time_limit: float, progress: Callable[[str, float], None] | None = None
-) -> tuple[TimedCandidate, bool]:
+def plain_candidate(model: TimeModel, time_limit: float, progress: Tell | None = None) -> tuple[TimedCandidate, bool]:
     """The mapping of method `mopt`, timed, and whether its search was cut short.
 
     Where a microkernel of the machine leaves no mapping, it is one without it.

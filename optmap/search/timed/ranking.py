@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Callable
 
 from optmap.base.clock import Clock
+from optmap.base.share import Share, Tell
 from optmap.count.timing import core_with_room, first_cache
 from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import KernelCycles, kernel_cycles, roles_of
@@ -33,8 +32,6 @@ ALIKE = 0.01
 machine's numbers are worth."""
 PER_SHAPE = 2
 """Candidates of one register tile among those that are handed out, as long as there are others."""
-
-Tell = Callable[[str, float], None]
 
 
 def ranked(
@@ -80,7 +77,7 @@ def rank(
     if roles is None:
         plain, late = plain_candidate(model, time_limit, progress)
         return (plain,), late
-    begun, clock = time.monotonic(), Clock.after(time_limit)
+    clock = Clock.after(time_limit)
     found: list[TimedCandidate] = []
     late = False
     levels = model.machine.levels[first_cache(model.machine) :]
@@ -96,8 +93,7 @@ def rank(
             late = True
             break
         if progress is not None:
-            spent = time.monotonic() - begun
-            progress(f"loops around register tile {number + 1}", min(1.0, spent / time_limit))
+            progress("loops around register tiles", Share.counted(number, len(around), most_s=clock.left))
         found += _around(model, roles, shape, split)
     found.sort(key=lambda each: order_of(each.prediction))
     return tuple(_different(found, count, roles)), late

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from optmap.answers.over_capacity.fused import FusedChain, FusedCurve, FusedNetwork, LeftProducts, shares_apart
@@ -12,6 +11,7 @@ from optmap.answers.over_capacity.networks import NetworkView
 from optmap.api import solve
 from optmap.base.clock import stopping
 from optmap.base.errors import InfeasibleError, InputError, LimitError
+from optmap.base.share import Share, Tell, part_of
 from optmap.base.values import TimeInput
 from optmap.files.network import Network
 from optmap.machines.machine import Machine, two_level
@@ -27,7 +27,7 @@ def fused_curve(
     linked: LinkedModel,
     sizes: Sequence[Capacity],
     *,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Tell | None = None,
     **options: Any,
 ) -> FusedCurve:
     """What fusion saves in one memory after another.
@@ -42,14 +42,9 @@ def fused_curve(
     for number, size in enumerate(sizes):
         if samples and stopping():
             break
-        tell = None if progress is None else partial(_tell, progress, number, len(sizes))
-        samples.append(fused_network(linked, two_level(size), progress=tell, **options))
+        told = part_of(progress, number, len(sizes), f" at {size}")
+        samples.append(fused_network(linked, two_level(size), progress=told, **options))
     return FusedCurve(samples=tuple(samples))
-
-
-def _tell(progress: Callable[[str, float], None], number: int, count: int, text: str, share: float) -> None:
-    """What is done of one of several parts, as a share of all."""
-    progress(text, (number + share) / count)
 
 
 def fused_network(
@@ -57,7 +52,7 @@ def fused_network(
     machine: Machine,
     *,
     time_limit: TimeInput = 60.0,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Tell | None = None,
     **options: Any,
 ) -> FusedNetwork:
     """Solve the layers of a model one by one and its chains, and choose which chains are fused.
@@ -83,7 +78,7 @@ def fused_network(
     late = sums.limited
     for number, chain in enumerate(linked.chains):
         if progress is not None:
-            progress("solving chains", number / len(linked.chains))
+            progress("solving chains", Share.counted(number, len(linked.chains)))
         try:
             found, was_late = _solved(chain, sums.view, machine, time_limit)
         except (InputError, InfeasibleError, LimitError) as error:

@@ -10,7 +10,7 @@ from optmap.answers.over_capacity.networks import traffic_gap
 from optmap.answers.over_capacity.sizing import Sizing
 from optmap.base.texts import in_percent, several, size_text
 from optmap.report.pictures.axes import capacity_axis, styled
-from optmap.report.pictures.plots import PALETTE
+from optmap.report.pictures.series import PALETTE
 from optmap.report.pictures.sweep_plots import capacity_label, plot_curve
 from optmap.report.tables import grid, merged_block, word_text
 from optmap.sweeps.networks.network_curves import UNKNOWN, LayerRegimes, NetworkCurve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -16,7 +16,9 @@ from optmap.answers.over_capacity.networks import NetworkView, network_views
 from optmap.answers.over_capacity.sizing import Sizing, sizing
 from optmap.base.errors import InputError, LimitError
 from optmap.base.names import choose
+from optmap.base.share import Share, Tell
 from optmap.base.shown import Shown
+from optmap.base.texts import several
 from optmap.base.values import TimeInput, seconds
 from optmap.files.network import Network
 from optmap.machines.machine import Machine
@@ -87,7 +89,7 @@ def network_curve(
     time_limit: TimeInput = 60.0,
     jobs: int | None = None,
     directory: Path | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Tell | None = None,
 ) -> NetworkCurve:
     """Solve every layer at several capacities of one level, and look for the knee between them.
 
@@ -124,7 +126,7 @@ def network_curve(
     engine = make_engine("local", jobs=jobs)
     with tempfile.TemporaryDirectory(prefix="optmap-") as folder, engine.session():
         work = _Work(layers, directory or Path(folder), engine, progress)
-        work.run(spec, 0.0)
+        work.run(spec, 1)
         view = work.view()
         for step in range(STEPS):
             probes = tuple(_between(view))
@@ -132,7 +134,7 @@ def network_curve(
                 break
             for methods, size in probes:
                 axis = _axis((Capacity(amount=size),), level or "")
-                work.run(replace(spec, capacities=axis, methods=(BOUND, *methods)), (step + 1) / (STEPS + 1))
+                work.run(replace(spec, capacities=axis, methods=(BOUND, *methods)), step + 2)
             view = work.view()
         series = view.total.series[0]
         return NetworkCurve(
@@ -153,7 +155,7 @@ class _Work:
         layers: Network,
         place: Path,
         engine: Engine,
-        progress: Callable[[str, float], None] | None,
+        progress: Tell | None,
     ) -> None:
         self.layers = layers
         self.place = place
@@ -162,12 +164,12 @@ class _Work:
         self.asked: set[Key] = set()
         self.limited = False
 
-    def run(self, spec: SweepSpec, done: float) -> None:
-        """Answer the points of a spec that are not answered yet."""
+    def run(self, spec: SweepSpec, step: int) -> None:
+        """Answer the points of a spec that are not answered yet; how many steps there will be, the curves say."""
         tell = None
         if self.progress is not None:
-            said, part = self.progress, 1.0 / (STEPS + 1)
-            tell = lambda tally: said("solving", done + part * tally.done / max(1, tally.points))  # noqa: E731
+            said, where = self.progress, f"step {step} of at most {STEPS + 1}"
+            tell = lambda tally: said(f"{where}, {tally.done:,} of {several(tally.points, 'point')}", Share())  # noqa: E731
         run_sweep(spec, self.place, engine=self.engine, progress=tell)
         self.asked |= {point.key for _, _, point in points(spec, first_grid(spec))}
 

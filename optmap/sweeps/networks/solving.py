@@ -15,6 +15,7 @@ from optmap.answers.over_capacity.networks import NetworkView, network_views
 from optmap.base.clock import stopping
 from optmap.base.errors import CheckError, InfeasibleError, InputError, LimitError, OptmapError
 from optmap.base.names import choose
+from optmap.base.share import Tell
 from optmap.base.values import TimeInput, seconds
 from optmap.count.meshes.count import NEST_EXACT
 from optmap.files.network import Network
@@ -51,7 +52,7 @@ def solve_network(
     time_limit: TimeInput = 60.0,
     jobs: int | None = None,
     directory: Path | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Tell | None = None,
 ) -> NetworkSums[Any]:
     """Solve every layer and add up.
 
@@ -163,14 +164,12 @@ def _answered(layers: Network, rows: pd.DataFrame, wanted: int) -> tuple[Network
     return replace(layers, layers=done), rows[rows["workload"].isin(names)], left_out
 
 
-def _swept(
-    spec: SweepSpec, directory: Path, jobs: int | None, progress: Callable[[str, float], None] | None
-) -> pd.DataFrame:
+def _swept(spec: SweepSpec, directory: Path, jobs: int | None, progress: Tell | None) -> pd.DataFrame:
     """The rows of a sweep that has been run in a directory, which may hold rows of other questions."""
 
     def tell(tally: Tally) -> None:
         if progress is not None:
-            progress("solving", tally.done / max(1, tally.points))
+            progress("solving", tally.share)
 
     sweep(spec, directory, jobs=jobs, progress=tell)
     return rows_of(read_sweep(directory), {point.key for _, _, point in points(spec, first_grid(spec))})
