@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+import schemas
 from cases import cases
 from signing import signed
 from turn_cases import CHAINS, chain_of, dims_named, random_nest, toy_machine
@@ -107,7 +108,9 @@ def test_nothing_that_is_drawn_is_better(name, seed):
 
 def document(text, objective="energy", machine="eyeriss_like", **options):
     answer = optmap.solve(text, extents=EXTENTS, machine=machine, objective=objective, **options)
-    return answer, json.loads(json.dumps(answer.to_dict()))
+    found = json.loads(json.dumps(answer.to_dict()))
+    schemas.hold(found)
+    return answer, found
 
 
 @pytest.mark.parametrize("text", [PAIR, ROWS])

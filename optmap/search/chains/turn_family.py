@@ -152,7 +152,7 @@ class FamilySearch:
         for place, (least, number) in enumerate(ranked):
             if least >= best * (1 - Fraction(SAME)):
                 break
-            self.question.tell(f"member {place + 1:,} of {better:,} that may be better")
+            self.question.tell("ways that may be better", place, better)
             found = self._resolve(family[number], best)
             if found is None:
                 unfinished, open_ones = LATE, min(open_ones, *(each for each, _ in ranked[place:]))
