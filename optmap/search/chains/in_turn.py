@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import islice
 
 from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.texts import several
 from optmap.count.meshes.in_turn import count_in_turn
 from optmap.count.meshes.turn_results import InTurnCount, TurnCost
 from optmap.machines.fabric import Fabric, fabric_of
@@ -135,7 +136,9 @@ class _InTurn:
             space=space,
             proved=proved,
             bound=None if proof is None else self._cost(segments) if proved else proof.least,
-            proof="" if proof is None else PROOF.format(proof.members, len(proof.nests), TRUST),
+            proof=""
+            if proof is None
+            else PROOF.format(several(proof.members, "way"), several(len(proof.nests), "nest"), TRUST),
             family=proof,
             evaluations=0 if proof is None else proof.evaluations,
             late=question.clock.late,

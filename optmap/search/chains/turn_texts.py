@@ -16,9 +16,7 @@ IN_PLACE = (
 POINTWISE = (
     "functions of several tensors element by element take an operation at each point, and move what a product would"
 )
-PROOF = (
-    "floors of nests, and exact searches for better ones, in {:,} ways to cut and keep: {:,} nests were searched; {}"
-)
+PROOF = "floors of nests, and exact searches for better ones, in {} to cut and keep: {} searched; {}"
 OF_ROWS = (
     "functions of rows are applied where their rows are, which pass word by word twice and come to an end before "
     "anything of them is read: these accesses are counted, and no operation"
