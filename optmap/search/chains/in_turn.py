@@ -94,6 +94,10 @@ def _sums(rows: Iterable[TurnCost]) -> tuple[Fraction, int, int]:
     return energy, sum(row.cycles for row in every), sum(row.port_cycles for row in every)
 
 
+def _said(proof: FamilyBound) -> str:
+    return PROOF.format(several(proof.members, "way"), several(len(proof.nests), "nest"), TRUST)
+
+
 def _all_rows(way: Iterable[_Segment]) -> Iterator[TurnCost]:
     return (row for segment in way for row in segment.rows)
 
