@@ -13,7 +13,6 @@ from fractions import Fraction
 from itertools import islice
 
 from optmap.base.errors import InfeasibleError, InputError
-from optmap.base.texts import several
 from optmap.count.meshes.in_turn import count_in_turn
 from optmap.count.meshes.turn_results import InTurnCount, TurnCost
 from optmap.machines.fabric import Fabric, fabric_of
@@ -33,12 +32,12 @@ from optmap.search.chains.blocks import (
 )
 from optmap.search.chains.turn_family import FamilySearch, TurnMember, additive
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
-from optmap.search.chains.turn_texts import APART, FAMILY, IN_PLACE, IN_TURN, MASKED, OF_ROWS, PAIR, POINTWISE, PROOF
+from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, notes_of, proof_of
 from optmap.search.exact.solve import TRUST
 from optmap.search.found import SAME, Found
 from optmap.search.leasts import FamilyBound
 from optmap.search.question import Question
-from optmap.workloads.single import has_nest, is_elementwise, is_in_place, is_of_rows, product_alone
+from optmap.workloads.single import has_nest, is_of_rows, product_alone
 
 SKETCH, FINAL = "sunstone", "exact"
 """Methods that map one statement: blocks are compared by the first, the best one is mapped by the second."""
@@ -94,10 +93,6 @@ def _sums(rows: Iterable[TurnCost]) -> tuple[Fraction, int, int]:
     return energy, sum(row.cycles for row in every), sum(row.port_cycles for row in every)
 
 
-def _said(proof: FamilyBound) -> str:
-    return PROOF.format(several(proof.members, "way"), several(len(proof.nests), "nest"), TRUST)
-
-
 def _all_rows(way: Iterable[_Segment]) -> Iterator[TurnCost]:
     return (row for segment in way for row in segment.rows)
 
@@ -130,9 +125,6 @@ class _InTurn:
         segments, proof = self._proved(segments, notes, together=together)
         inside = {tensor for each in segments if each.group for tensor, _ in each.group.inner}
         tree = self._tree(segments, inside)
-        pointwise = any(is_elementwise(self.workload.statement(name)) for name in self.names)
-        in_place = any(is_in_place(self.workload, each.name) for each in self.workload.statements)
-        rows = any(is_of_rows(each) for each in self.workload.statements)
         space = APART if not together else PAIR if self.searched(together=True) else FAMILY
         proved = proof is not None and proof.least >= self._cost(segments) * (1 - Fraction(SAME))
         return Found(
@@ -140,20 +132,11 @@ class _InTurn:
             space=space,
             proved=proved,
             bound=None if proof is None else self._cost(segments) if proved else proof.least,
-            proof=""
-            if proof is None
-            else PROOF.format(several(proof.members, "way"), several(len(proof.nests), "nest"), TRUST),
+            proof="" if proof is None else proof_of(proof, TRUST),
             family=proof,
             evaluations=0 if proof is None else proof.evaluations,
             late=question.clock.late,
-            notes=(
-                IN_TURN,
-                *((IN_PLACE,) if in_place else ()),
-                *((POINTWISE,) if pointwise else ()),
-                *((OF_ROWS,) if rows else ()),
-                *((MASKED,) if any(each.domain for each in self.workload.statements) else ()),
-                *notes,
-            ),
+            notes=(*notes_of(self.workload), *notes),
         )
 
     def searched(self, *, together: bool) -> bool:

@@ -1,5 +1,12 @@
 """What answers say of mappings of statements in turn: which are looked at, how they are proved and counted."""
 
+from __future__ import annotations
+
+from optmap.base.texts import several
+from optmap.search.leasts import FamilyBound
+from optmap.workloads.single import is_elementwise, is_in_place, is_of_rows
+from optmap.workloads.workload import Workload
+
 FAMILY = (
     "neighbouring statements block by block, what they hand on kept in one level on chip, or one after the other with "
     "it in the outermost memory; each with perfect factors of every dim"
@@ -29,3 +36,25 @@ IN_TURN = (
     "statements are done in turn: cycles are the sum of theirs, and energy-delay is the product of both sums; nothing "
     "is computed again"
 )
+
+
+def notes_of(workload: Workload) -> tuple[str, ...]:
+    """What a reader should know of how the statements of a chain are counted."""
+    every = workload.statements
+    said = (
+        (IN_PLACE, any(is_in_place(workload, each.name) for each in every)),
+        (POINTWISE, any(is_elementwise(each) for each in every)),
+        (OF_ROWS, any(is_of_rows(each) for each in every)),
+        (MASKED, any(each.domain for each in every)),
+    )
+    return (IN_TURN, *(text for text, so in said if so))
+
+
+def proof_of(family: FamilyBound, trust: str) -> str:
+    """How what no member of a family costs less than is proved.
+
+    Args:
+        family: what was proved.
+        trust: what searches rest on.
+    """
+    return PROOF.format(several(family.members, "way"), several(len(family.nests), "nest"), trust)
