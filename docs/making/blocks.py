@@ -54,12 +54,15 @@ class Block:
     @property
     def file(self) -> str:
         """The file that it is written to, or nothing."""
-        return next((word.removeprefix("file=") for word in self.words if word.startswith("file=")), "")
+        return self._said("file=", "")
 
     @property
     def code_expected(self) -> int:
         """The exit code that it ends with."""
-        return next((int(word.removeprefix("exit=")) for word in self.words if word.startswith("exit=")), 0)
+        return int(self._said("exit=", "0"))
+
+    def _said(self, start: str, otherwise: str) -> str:
+        return next((word.removeprefix(start) for word in self.words if word.startswith(start)), otherwise)
 
     @property
     def runs(self) -> bool:
@@ -93,30 +96,31 @@ class Ran:
 
 def blocks(text: str) -> Iterator[Block]:
     """The fenced blocks of a page, in order; those of MyST's directives have a language that begins with a brace."""
-    for found in FENCE.finditer(text):
-        language, *words = found[2].split() or [""]
-        yield Block(
-            language=language,
-            words=tuple(words),
-            code=found[3],
-            line=text.count("\n", 0, found.start()) + 1,
-            span=found.span(3),
-            ends=found.end(),
-        )
+    return map(block_of, FENCE.finditer(text))
+
+
+def block_of(found: re.Match[str]) -> Block:
+    """A block of a page, as `FENCE` found it."""
+    language, *words = found[2].split() or [""]
+    return Block(
+        language=language,
+        words=tuple(words),
+        code=found[3],
+        line=found.string.count("\n", 0, found.start()) + 1,
+        span=found.span(3),
+        ends=found.end(),
+    )
 
 
 def with_outputs(text: str) -> Iterator[tuple[Block, Block | None]]:
     """Every block but outputs, with the output that the page shows of it."""
-    every = list(blocks(text))
-    outputs = set()
-    for one, two in pairwise(every):
-        if one.runs and two.language == "text" and not text[one.ends : two.span[0]].split("```", maxsplit=1)[0].strip():
-            outputs.add(two.span)
-            yield one, two
-        elif one.span not in outputs:
-            yield one, None
-    if every and every[-1].span not in outputs:
-        yield every[-1], None
+    output = None
+    for one, two in pairwise([*blocks(text), None]):
+        if one is None or one is output:
+            continue
+        between = "" if two is None else text[one.ends : two.span[0]].split("```", maxsplit=1)[0]
+        output = two if one.runs and two is not None and two.language == "text" and not between.strip() else None
+        yield one, output
 
 
 def shows_output(text: str) -> bool:

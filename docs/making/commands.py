@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from making.markdown import cell, code, table
+from making.markdown import cell, code, table, with_options
 from optmap.cli.app import COMMANDS, GROUPS, app
 
 INTRODUCTION = """\
@@ -48,7 +48,8 @@ def _section(name: str, command: Any, parent: Any) -> str:
 
 def _options(records: list[Any]) -> str:
     return table(
-        ("option", "what it does"), [(f"`{' '.join(name.split())}`", said) for name, said in filter(None, records)]
+        ("option", "what it does"),
+        [(f"`{' '.join(name.split())}`", with_options(said)) for name, said in filter(None, records)],
     )
 
 
@@ -60,7 +61,7 @@ def _text(help: str) -> str:
         plain = [line for line in lines if not line.startswith("  ")]
         typed = [line[2:] for line in lines if line.startswith("  ")]
         if plain:
-            made.append(cell(" ".join(plain)) + "\n")
+            made.append(cell(with_options(" ".join(plain))) + "\n")
         if typed:
             made.append(code("\n".join(typed), "sh"))
     return "\n".join(made)

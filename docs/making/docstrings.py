@@ -8,6 +8,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from making.markdown import with_options
+
 
 def as_literals(lines: list[str]) -> list[str]:
     """Lines of a docstring as reStructuredText.
@@ -38,7 +40,7 @@ def _literal(text: str) -> str:
         if number % 2:
             parts[number] = f"`{part}`"
         else:
-            starred = re.sub(r"(?<!\\)(\*+)", lambda found: "\\*" * len(found[1]), part)
+            starred = re.sub(r"(?<!\\)(\*+)", lambda found: "\\*" * len(found[1]), with_options(part, "``"))
             parts[number] = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", starred).replace("|", "\\|")
     return "".join(parts)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 from importlib import import_module
 from inspect import getdoc
@@ -69,7 +68,7 @@ def file_of(name: str) -> str:
 
 def _schema(own: Mapping[str, Any]) -> list[str]:
     """What a schema is of, and the table of its fields."""
-    found = [(literal(key if required else f"{key}?"), kind, said) for key, kind, required, said in rows(own, own)]
+    found = [(literal(key if required else f"{key}?"), kind, said) for key, kind, required, said in rows(own)]
     said = [f"{own['description']}\n"] if "description" in own else []
     return [*said, table(("key", "type", "what it is"), found)] if found else said
 
@@ -87,10 +86,7 @@ def _columns(module: str, name: str) -> str:
     return table(("column", "type", "what it is"), found)
 
 
-def known() -> dict[str, list[str]]:
-    """The schemas that the package writes or reads, and the files that name them."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for name in set(NAME.findall(path.read_text(encoding="utf-8"))) - OLD:
-            found[name].append(f"optmap/{path.relative_to(PACKAGE).as_posix()}")
-    return found
+def known() -> set[str]:
+    """The schemas that the package writes or reads."""
+    texts = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    return {name for text in texts for name in NAME.findall(text)} - OLD

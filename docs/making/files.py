@@ -28,44 +28,43 @@ def pages() -> Mapping[str, str]:
         found[f"reference/schemas/{name}.json"] = text
         schema = json.loads(text)
         parts += [f"## A {name}\n", f"{schema.get('description', '')} [{name}.json](schemas/{name}.json)\n"]
-        parts.append(_keys(schema, schema))
+        parts.append(_keys(schema))
         for inner, own in schema.get("$defs", {}).items():
-            if _properties(own, schema):
-                parts += [f"### {name}: {inner}\n", _keys(own, schema)]
+            if _properties(own):
+                parts += [f"### {name}: {inner}\n", _keys(own)]
     return {**found, "reference/schemas.md": "\n".join(parts)}
 
 
-def _properties(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Its keys, those of its alternatives as well."""
     found = dict(schema.get("properties", {}))
     for word in ("allOf", "anyOf", "oneOf", "then", "else"):
         inner = schema.get(word, [])
         for each in inner if isinstance(inner, list) else [inner]:
-            found |= {key: own for key, own in _properties(each, whole).items() if key not in found}
+            found |= {key: own for key, own in _properties(each).items() if key not in found}
     return found
 
 
-def _keys(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    found = ((literal(key), kind, "yes" if required else "", said) for key, kind, required, said in rows(schema, whole))
+def _keys(schema: Mapping[str, Any]) -> str:
+    found = ((literal(key), kind, "yes" if required else "", said) for key, kind, required, said in rows(schema))
     return table(("key", "type", "required", "what it is"), found)
 
 
-def rows(schema: Mapping[str, Any], whole: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, bool, str]]:
+def rows(schema: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, bool, str]]:
     """The keys of a schema with those inside, each with its type, whether it must be there, and what it is.
 
     Args:
         schema: of an object.
-        whole: the file that it is from.
         place: put before its keys; `[]` stands for the entries of a list, `(name)` for the keys of a table.
     """
     required = set(schema.get("required", ()))
-    for key, own in _properties(schema, whole).items():
+    for key, own in _properties(schema).items():
         said = own.get("description", "")
         if "default" in own:
             said += f" If left out: {json.dumps(own['default'])}."
         yield f"{place}{key}", kind_of(own), key in required, said
         for after, inner in _inside(own):
-            yield from rows(inner, whole, f"{place}{key}{after}.")
+            yield from rows(inner, f"{place}{key}{after}.")
 
 
 def _inside(schema: Mapping[str, Any] | bool, after: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:

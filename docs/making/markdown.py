@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 TABLE = "| {} |\n"
@@ -16,6 +17,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def cell(text: str) -> str:
     """A text as it may stand in a table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def with_options(text: str, quote: str = "`") -> str:
+    """A text with the options that it names as literals; their hyphens would become a dash."""
+    return re.sub(r"(?<![\w`-])--[a-z][\w-]*", rf"{quote}\g<0>{quote}", text)
 
 
 def code(text: str, language: str = "text") -> str:

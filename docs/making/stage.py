@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from making.blocks import FENCE, Ran, run_page, shows_output
+from making.blocks import FENCE, Ran, block_of, run_page, shows_output
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -128,10 +128,9 @@ def for_site(text: str) -> str:
 
 
 def _fence(found: re.Match[str]) -> str:
-    language, *words = found[2].split() or [""]
-    if language.startswith("{"):
+    block = block_of(found)
+    if block.language.startswith("{"):
         return found[0]
-    file = next((word.removeprefix("file=") for word in words if word.startswith("file=")), "")
-    if file:
-        return f"{found[1]}{{code-block}} {language}\n:caption: {file}\n\n{found[3]}{found[1]}"
-    return f"{found[1]}{language}\n{found[3]}{found[1]}"
+    if block.file:
+        return f"{found[1]}{{code-block}} {block.language}\n:caption: {block.file}\n\n{block.code}{found[1]}"
+    return f"{found[1]}{block.language}\n{block.code}{found[1]}"

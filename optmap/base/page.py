@@ -27,7 +27,7 @@ TEXT = 16
 GAP = 2
 """Between columns."""
 PICTURE = "26em"
-"""Width of a picture beside tables, in CSS."""
+"""Width of a picture beside tables, and least width of these, in CSS."""
 
 
 def as_html(write: Callable[[], str]) -> str:
@@ -59,8 +59,9 @@ def beside(text: str, picture: str) -> str:
     drawn = b64encode(picture.encode()).decode()
     image = f'<img alt="picture of the answer" style="width: 100%" src="data:image/svg+xml;base64,{drawn}">'
     return (
-        '<div style="display: flex; flex-wrap: wrap; align-items: flex-start; gap: 1.5em"><div>'
-        f'\n\n{text}\n\n</div><div style="flex: 0 1 {PICTURE}">{image}</div></div>'
+        '<div style="display: flex; flex-wrap: wrap; align-items: flex-start; gap: 1.5em">'
+        f'<div style="flex: 1 1 {PICTURE}; min-width: 0">\n\n{text}\n\n</div>'
+        f'<div style="flex: 0 1 {PICTURE}">{image}</div></div>'
     )
 
 
@@ -170,7 +171,7 @@ def least_width(cells: Sequence[Sequence[str]], align: str, column: int) -> int:
     header, *rows = (row[column] for row in cells)
     longest = max((len(part.rstrip()) for part in _parts(header)), default=0)
     if align[column] == ">":
-        return max(longest, *(len(cell) for cell in rows)) if rows else longest
+        return max([longest, *map(len, rows)])
     words = max((len(part.rstrip()) for cell in rows for part in _parts(cell)), default=0)
     natural = max((len(cell) for cell in rows), default=0) if header else 0
     return max(longest, words, min(natural, TEXT))

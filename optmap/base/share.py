@@ -10,6 +10,10 @@ Tell = Callable[[str, float], None]
 """Called with what is being done and how much of all is done; the share is a `Share` where more is known of it."""
 
 
+def unheard(_text: str, _share: float) -> None:
+    """Progress that nobody listens to."""
+
+
 class Share(float):
     """How much of some work is done, 0 to 1, with what is known of the rest.
 

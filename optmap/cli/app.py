@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from importlib import import_module
 from typing import Annotated, Any
@@ -94,7 +95,7 @@ def _built(module: str, context: Any) -> Any:
     part = typer.Typer(**PLAIN, callback=lambda: None)  # with a callback, one command is a group too
     import_module(f"{__package__}.{module}").register(part)
     group: Any = typer.main.get_command(part)
-    shared = [copy(each) for each in context.command.params if each.name in ("plugin", "wide", "quiet", "verbose")]
+    shared = [copy(each) for each in context.command.params if each.hidden or each.name == "plugin"]
     for each in shared:
         each.expose_value = False  # no command has an argument for it
         each.hidden = False
@@ -132,6 +133,11 @@ def _begin(context: typer.Context, names: list[str] | None) -> None:
     begin(context, names or ())
 
 
+def _switch(flag: str, help: str, callback: Callable[[bool], None]) -> Any:
+    """An option that every command shows and takes, and that may stand before the command as well."""
+    return typer.Option(flag, help=help, callback=callback, is_eager=True, hidden=True)
+
+
 @app.callback()
 def top(
     *,
@@ -146,35 +152,12 @@ def top(
             is_eager=True,
         ),
     ] = None,
-    wide: Annotated[
-        bool,
-        typer.Option(
-            "--wide",
-            help="Leave tables that are wider than 80 columns as they are.",
-            callback=widen,
-            is_eager=True,
-            hidden=True,  # shown by the commands
-        ),
-    ] = False,
+    wide: Annotated[bool, _switch("--wide", "Leave tables that are wider than 80 columns as they are.", widen)] = False,
     quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet",
-            help="Write nothing to stderr but errors: no progress, no notes.",
-            callback=hush,
-            is_eager=True,
-            hidden=True,
-        ),
+        bool, _switch("--quiet", "Write nothing to stderr but errors: no progress, no notes.", hush)
     ] = False,
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            help="Write lines with progress to stderr, also where it is no terminal.",
-            callback=tell_all,
-            is_eager=True,
-            hidden=True,
-        ),
+        bool, _switch("--verbose", "Write lines with progress to stderr, also where it is no terminal.", tell_all)
     ] = False,
     completion: Annotated[
         Shell | None,

@@ -9,7 +9,7 @@ import typer
 
 from optmap.base.errors import InputError
 from optmap.cli.completing import completed
-from optmap.cli.console import guarded, refuse_unused, say, say_answer
+from optmap.cli.console import guarded, refuse_unused, say_answer
 from optmap.cli.options import JsonOption, taking
 from optmap.verbs import catalogue
 
@@ -97,10 +97,7 @@ def show(
     entry = catalogue.show(name, **options)
     if as_yaml and not entry.yaml:
         raise InputError(f"{name}: --yaml is for workloads, machines, networks and sweeps")
-    if as_yaml:
-        say(entry.yaml)
-    else:
-        say_answer(entry, as_json=as_json)
+    say_answer(entry, as_json=as_json, text=entry.yaml if as_yaml else None)
 
 
 def _show_file(path: Path, as_yaml: bool, nest: bool, as_json: bool) -> None:

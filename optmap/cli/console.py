@@ -63,12 +63,14 @@ def say_answer(found: Any, *, as_json: bool, text: str | None = None) -> None:
     Args:
         found: what has a document (`to_dict`) and a text (`str`).
         as_json: its document rather than a text.
-        text: instead of its own.
+        text: code instead of its own text; no line of it is broken.
     """
     if as_json:
         say_document(found.to_dict())
+    elif text is None:
+        say_text(str(found))
     else:
-        say_text(str(found) if text is None else text)
+        say(text)
 
 
 def say_text(text: str) -> None:
@@ -242,18 +244,18 @@ def refuse_unused(why: str, *parameters: str) -> None:
 def _load_plugins() -> None:
     from optmap.base.installed import installed_plugins
 
-    names = _PLUGINS.get()
+    names, installed = _PLUGINS.get(), installed_plugins()
     _PLUGINS.set(())
-    for name in installed_plugins():
-        from optmap.search.plugins import load_plugin
+    if not (names or installed):
+        return
+    from optmap.search.plugins import load_plugin
 
+    for name in installed:
         try:
             load_plugin(name)
         except InputError as error:  # of a package that nobody named: no command has to end for it
             note(f"of an installed package, left out: {error}")
     for name in names:
-        from optmap.search.plugins import load_plugin
-
         if load_plugin(name).idle:
             note(f"plug-in {name} registers no method, objective, counting, trait or format")
 

@@ -52,13 +52,13 @@ class Pace:
         self._done, self._kept = done, kept
 
     def left(self, items: int, now: float) -> tuple[float, float] | None:
-        """Least and most seconds until so many items more are done; None before enough of them are.
+        """Least and most seconds until so many items more are done; None if none is left, or too few were measured.
 
         The mean of n times and the sum of m more, drawn alike with deviation s, differ from their expectations by
         about s / sqrt(n) and s sqrt(m).
         """
         number = self._number
-        if number < MEASURED:
+        if number < MEASURED or items <= 0:
             return None
         mean = self._sum / number
         variance = max(0.0, self._squares - number * mean * mean) / (number - 1)
@@ -127,7 +127,7 @@ class Progress:
             much = "" if share is None else f" {100 * share:3.0f} %"
         else:
             much = f": {share.done:,} of {share.items:,}" if share.items else ""
-            left = _left(self._pace.left(share.items - share.done, now) if share.items else None, share, now - told)
+            left = _left(self._pace.left(share.items - share.done, now), share, now - told)
         rest = f"{much} ({duration(now - self._start)}{left})"
         room = len(text) if columns is None else max(0, columns - len(rest))
         return f"{text if len(text) <= room else f'{text[: max(0, room - 1)]}…'}{rest}"

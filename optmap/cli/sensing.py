@@ -11,6 +11,7 @@ from optmap.cli.completing import completed
 from optmap.cli.console import guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, picture_option, taking
 from optmap.cli.pictures import prepare_picture
+from optmap.cli.progress import Progress
 from optmap.verbs import exploring
 
 SENSITIVITY_HELP = """Say which choices of a mapping on an accelerator matter.
@@ -55,7 +56,8 @@ def sensitivity(
 ) -> None:
     """Print the Sobol' indices of the choices of a mapping."""
     prepare_picture(plot)
-    found = exploring.sensitivity(workload, machine=machine, **options)
+    with Progress("judging samples"):
+        found = exploring.sensitivity(workload, machine=machine, **options)
     if plot is not None:
         found.plot(plot)
     say_answer(found, as_json=as_json)

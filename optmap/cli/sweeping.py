@@ -86,8 +86,7 @@ def sweep(
     if resume and not (directory / "rows").is_dir():
         raise InputError(f"{directory}: nothing to resume here; leave out --resume to start")
     with Progress("sweeping") as progress:
-        tell = lambda tally: progress(state_text(tally), tally.share)  # noqa: E731
-        tally = run.sweep(made, directory, **options, progress=tell)
+        tally = run.sweep(made, directory, **options, progress=lambda now: progress(state_text(now), now.share))
     if as_json:
         say_document(_tally_document(tally, directory))
     else:

@@ -93,4 +93,4 @@ def derive(
         return
     with Progress("deriving"):
         derived = deriving.derive(workload, **order)
-    say_answer(derived, as_json=as_json, text=derived.latex if latex else derived.text)
+    say_answer(derived, as_json=as_json, text=derived.latex if latex else None)

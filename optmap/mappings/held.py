@@ -117,7 +117,7 @@ class Held:
                 f"held: {level.name} is a cache and the capacity rule safe, but a cache keeps what was used last, "
                 "not what is held; use capacity rule tile or leave out held"
             )
-        if any(ways > 1 for ways in mine.spatial.values()):
+        if mine.ways > 1:
             raise InputError("held: the run inside a tile is in one order, so it cannot be split; leave out spatial")
         if self.of and not self.pieces:
             raise InputError("held: iterations are named of a first piece and there is no other; leave `of` out")

@@ -37,6 +37,11 @@ class LevelMapping(Concise):
     """Likewise along the second axis."""
 
     @property
+    def ways(self) -> int:
+        """Children that the tile of this level is split among."""
+        return prod(self.spatial.values())
+
+    @property
     def spatial_x(self) -> dict[str, int]:
         """The ways along the first axis of the level's mesh, per dim."""
         return {dim: ways // self.spatial_y.get(dim, 1) for dim, ways in self.spatial.items()}
@@ -47,6 +52,11 @@ class Mapping(Concise):
     """A complete mapping of a workload onto a machine, inner level first."""
 
     levels: tuple[LevelMapping, ...]
+
+    @property
+    def ways(self) -> int:
+        """Instances that the splits of all levels feed together: threads, where levels are caches."""
+        return prod(level.ways for level in self.levels)
 
     def check(self, workload: Workload, machine: Machine) -> None:
         """Refuse a mapping that does not belong to the workload and the machine.

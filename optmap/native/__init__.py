@@ -23,7 +23,6 @@ __getattr__, __dir__ = exports(
         "code": "Buffer Code TensorLayout LayoutPiece",
         "emit.emit": "emit_code",
         "emit.files": "code_files write_code",
-        "emit.nest": "threads_of",
         "emit.program": "header_text",
         "host.detection": "Host core_of detect_host host_machine host_notes link_rate",
         "host.figures": "Figure Job Measured Spread figure_of jobs_of spread stream_size",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from optmap.base.names import choose
-from optmap.papers.rows import ClaimRow
+from optmap.papers.rows import ClaimRow, PointAmount
 
-Rows = Iterable[ClaimRow]
+Rows = Iterable[ClaimRow | PointAmount]
+Amounts = Mapping[str, Mapping[str, int | float]]
+"""By point, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,10 @@ class PaperItem:
     """Parts that are computed apart, side by side and each once: layers, machines."""
     quick: tuple[str, ...] | None = None
     """Points of a quick run; None for all."""
+    total: str = ""
+    """A further point that follows from the amounts of all others, such as a sum over layers; empty for none."""
+    totals: Callable[[Amounts], Iterable[ClaimRow]] | None = None
+    """Its rows."""
     long: bool = False
     """Whether a quick run leaves it out."""
     missing: str = ""
@@ -53,8 +59,8 @@ class PaperItem:
             return ("",)
         return self.quick if quick and self.quick is not None else self.points
 
-    def computed(self, point: str) -> tuple[ClaimRow, ...]:
-        """The rows of a point.
+    def computed(self, point: str) -> tuple[ClaimRow | PointAmount, ...]:
+        """The rows of a point, and the amounts that a sum over points takes.
 
         Raises:
             UnknownNameError: for a point that it does not have.
@@ -101,6 +107,8 @@ class Collected:
         where: str,
         points: Sequence[str] = (),
         quick: Sequence[str] | None = None,
+        total: str = "",
+        totals: Callable[[Amounts], Iterable[ClaimRow]] | None = None,
         long: bool = False,
         missing: str = "",
     ) -> Callable[[Callable[..., Rows]], Callable[..., Rows]]:
@@ -108,6 +116,7 @@ class Collected:
 
         def keep(rows: Callable[..., Rows]) -> Callable[..., Rows]:
             made: dict[str, Any] = {"name": name, "title": title, "where": where, "long": long, "missing": missing}
+            made |= {"total": total, "totals": totals}
             chosen = None if quick is None else tuple(quick)
             self.items.append(PaperItem(**made, rows=rows, points=tuple(points), quick=chosen))
             return rows

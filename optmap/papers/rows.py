@@ -72,6 +72,14 @@ class ClaimRow(Concise):
         return cls(**own | {"verdict": RowVerdict(own["verdict"])})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointAmount:
+    """A number of one point that the sum over the points of its item takes; no row of its own."""
+
+    name: str
+    value: int | float
+
+
 def held(
     quantity: str,
     paper: Number,

@@ -15,7 +15,7 @@ from optmap.papers.answer import ItemRun, Reproduction
 from optmap.papers.items import Paper, PaperItem
 from optmap.papers.library import PAPERS
 from optmap.papers.records import read_record, write_record
-from optmap.papers.tasks import PointRows, rows_of, task_of
+from optmap.papers.tasks import PointRows, rows_of, task_of, with_total
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import ProgressOption
 from optmap.sweeps.engines.engine import ITEM_POINTS, Engine, PointTask
@@ -135,9 +135,7 @@ class _Points:
 
     def _run(self, place: int) -> ItemRun:
         paper, item = self._wanted[place]
-        own = self._of(place)
-        points = {point: own[point] for point in item.points or ("",) if point in own}
-        return ItemRun(paper=paper, item=item, points=points)
+        return ItemRun(paper=paper, item=item, points=with_total(item, self._of(place)))
 
     def go(self, engine: Engine, progress: Tell | None) -> None:
         """Answer all points, and keep each as soon as it is answered; none whose work was interrupted."""
@@ -172,5 +170,8 @@ def _write_pages(found: Reproduction, folder: Path) -> None:
 
     for paper in found.papers:
         known = _kept(folder, [(paper, item) for item in paper.items])
-        runs = [ItemRun(paper=paper, item=item, points=known[paper.key, item.name]) for item in paper.items]
+        runs = [
+            ItemRun(paper=paper, item=item, points=with_total(item, known[paper.key, item.name]))
+            for item in paper.items
+        ]
         write_text(folder / f"{paper.key}.md", paper_page(runs))

@@ -12,12 +12,11 @@ from optmap.files.inputs import capacities_of
 from optmap.files.workloads import workload_document
 from optmap.report.pictures.axes import capacity_axis, new_axes
 from optmap.report.pictures.compare_plot import SIZE
-from optmap.report.pictures.series import PALETTE
+from optmap.report.pictures.series import MARKERS, PALETTE
 from optmap.report.tables import grid, pairs, workload_lines
 from optmap.workloads.workload import Workload
 
 SCHEMA = "optmap.algorithms/1"
-MARKERS = "osD^v"
 NOTE = (
     "outputs are assigned (their first touch is no load); blocked counts whole tiles with halos reloaded; im2col, "
     "winograd and fft use real tiles of their matrix products, an approximation"

@@ -71,6 +71,11 @@ def pairs(rows: Iterable[tuple[str, str]]) -> str:
     return html_table((), LEFT * 2, rows) or "\n".join(hung(value, f"{label.ljust(width)}  ") for label, value in rows)
 
 
+def notes_text(notes: Iterable[str]) -> str:
+    """A line per note."""
+    return "\n".join(f"note: {note}" for note in notes)
+
+
 def sizes(values: dict[str, int]) -> str:
     """`n=1 k=128 …` in the order of the mapping."""
     return " ".join(f"{dim}={size}" for dim, size in values.items())
@@ -125,7 +130,7 @@ def mapping_table(workload: Workload, machine: Machine, mapping: Mapping, *, tim
 
 def shared_by(machine: Machine, mapping: Mapping) -> dict[str, int]:
     """How many memories of every level share the work of a mapping, by level."""
-    splits = [prod(level.spatial.values()) for level in mapping.levels]
+    splits = [level.ways for level in mapping.levels]
     return {level.name: prod(splits[place + 1 :]) for place, level in enumerate(machine.levels)}
 
 
@@ -258,7 +263,7 @@ def solve_table(result: TileAnswer) -> str:
     if result.others:
         parts.append(_next_best(result))
     if result.notes:
-        parts.append("\n".join(f"note: {note}" for note in result.notes))
+        parts.append(notes_text(result.notes))
     return "\n\n".join(parts)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
 from typing import Any
 
 from optmap.base.errors import CheckError
@@ -81,7 +80,7 @@ def _checked(question: Question, found: Found) -> Mapping:
 
 def _check_tiles(question: Question, found: Found) -> None:
     """Cores that are used, and tiles that divide what is outside them."""
-    ways = prod(parts for level in found.tiles.levels for parts in level.spatial.values())
+    ways = found.tiles.ways
     if ways > question.cores:
         raise CheckError(
             f"the mapping found splits the work {ways} ways; {several(question.cores, 'core')} may be used"
@@ -290,7 +289,7 @@ def _floor_relaxation(question: Question, mapping: Mapping, prediction: Predicti
 def _compulsory_relaxation(question: Question, mapping: Mapping) -> Relaxation:
     """What every mapping moves, at the boundaries outside of which nothing is split."""
     words = compulsory(question.workload, question.objective)
-    split = [number for number, level in enumerate(mapping.levels) if prod(level.spatial.values()) > 1]
+    split = [number for number, level in enumerate(mapping.levels) if level.ways > 1]
     whole = dict.fromkeys(range(max(split, default=0), len(mapping.levels)), words)
     value = question.objective.value(whole, question.machine, question.workload.word_bits)
     return Relaxation.counted(mapping, float(value))

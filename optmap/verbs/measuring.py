@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 from optmap.base.errors import InputError
 from optmap.base.names import choose
+from optmap.base.share import unheard
 from optmap.files.inputs import ExtentsInput, MachineInput, machine_of
 from optmap.kernels.code_options import ActivationLayout
 from optmap.mappings.levels import Mapping
@@ -38,10 +39,6 @@ BOTH = "both"
 """Caches of `bench`: warm, and cold."""
 COMPETING = (ActivationLayout.NHWC, ActivationLayout.BLOCKED)
 """Layouts for which there are vector kernels, in which layers can hand on what they compute."""
-
-
-def unheard(_text: str, _share: float) -> None:
-    """Progress that nobody listens to."""
 
 
 class BenchOptions(ComputedOptions, total=False):

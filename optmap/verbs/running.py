@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
-from optmap.base.share import Tell
+from optmap.base.share import Tell, unheard
 from optmap.files.inputs import machine_of
 from optmap.kernels.code_options import StoreKind, WeightPacking
 from optmap.questions.option import Here, Opt, declared, taking, values_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from optmap.native.run.tasks import TaskInput
 
 
-def detect(*, name: str = "host", quick: bool = False, progress: Tell = lambda text, fraction: None) -> Host:
+def detect(*, name: str = "host", quick: bool = False, progress: Tell = unheard) -> Host:
     """Describe the machine at hand: the system's tables of cores and caches, and what compiled probes measure.
 
     Args:

@@ -44,14 +44,14 @@ class IndexBand:
             a: first and beyond of the first dim.
             b: of the second one.
         """
-        sizes = _most(0, a[1] - a[0]), _most(0, b[1] - b[0])
+        most: Any = max if all(isinstance(end, int) for end in (*a, *b)) else np.maximum
+        sizes = most(0, a[1] - a[0]), most(0, b[1] - b[0])
+        corners = (0, 1), (sizes[0], -1), (sizes[1], -1), (sizes[0] + sizes[1], 1)
 
         def up_to(difference: int) -> V:
-            most = difference - b[0] + a[1]  # of u + v + 1, with u, v counted from the last and from the first
-            corners = most, most - sizes[0], most - sizes[1], most - sizes[0] - sizes[1]
-            one, two, three, four = (_most(0, each) * (_most(0, each) + 1) // 2 for each in corners)
-            found: V = one - two - three + four
-            return found
+            far = difference - b[0] + a[1]  # of u + v + 1, with u, v counted from the last and from the first
+            sides = [(sign, most(0, far - less)) for less, sign in corners]
+            return cast(V, sum(sign * (side * (side + 1) // 2) for sign, side in sides))
 
         return up_to(self.high) - up_to(self.low - 1)
 
@@ -63,23 +63,35 @@ class IndexBand:
             low, high = _most(b[0], a[0] + self.low), -_most(-b[1], -a[1] - self.high)
         return low, high
 
-    def held(self, dims: Sequence[str], left: Mapping[str, Interval], cell: Mapping[str, Interval]) -> int:
-        """Values of some of the two dims of which something of a cell is touched, where so much is left of both."""
+    def held(self, dims: Sequence[str], left: Mapping[str, tuple[V, V]], cell: Mapping[str, Interval]) -> V:
+        """Values of some of the two dims of which something of a cell is touched, where so much is left of both.
+
+        Args:
+            dims: of the two.
+            left: first and beyond of both, numbers or arrays.
+            cell: what is looked at.
+        """
         a, b = left[self.first], left[self.second]
         if len(dims) == 2:
-            sides = {d: (max(left[d][0], cell[d][0]), min(left[d][1], cell[d][1])) for d in dims}
+            sides: dict[str, tuple[V, V]] = {d: _common(left[d], cell[d]) for d in dims}
             return self.points(sides[self.first], sides[self.second])
         if not dims:
-            return 1
-        (low, high), (first, beyond) = self.left(dims[0], a, b), cell[dims[0]]
-        return max(0, min(high, beyond) - max(low, first))
+            one: Any = 1
+            return cast(V, one)
+        low, high = _common(self.left(dims[0], a, b), cell[dims[0]])
+        return _most(0, high - low)
 
-    def always(self, dim: str, other: Interval) -> Interval:
+    def always(self, dim: str, other: tuple[V, V]) -> tuple[V, V]:
         """Values of one dim that are in the band with all values of the other one."""
         first, beyond = other
         if dim == self.first:
             return beyond - 1 - self.high, first - self.low + 1
         return beyond - 1 + self.low, first + self.high + 1
+
+
+def _common(one: tuple[V, V], other: Interval) -> tuple[V, V]:
+    """What an interval has in common with another one."""
+    return _most(one[0], other[0]), -_most(-one[1], -other[1])
 
 
 def _most(one: V | int, other: V | int) -> V:

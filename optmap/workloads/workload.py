@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from itertools import chain
 from math import gcd, prod
 from typing import ClassVar
@@ -14,6 +13,7 @@ from optmap.base.names import choose
 from optmap.base.shown import Shown
 from optmap.workloads.access import Image, Range, Subscript, TensorAccess, bytes_of
 from optmap.workloads.chain import TensorRole, roles, stored_as
+from optmap.workloads.meanings import Padding, Semantics
 from optmap.workloads.statement import Statement, multiply
 from optmap.workloads.workload_checks import (
     ELEMENT_SIZE,
@@ -37,27 +37,6 @@ __all__ = [
     "bytes_of",
     "extents_in_order",
 ]
-
-
-class Semantics(StrEnum):
-    """What the first touch of an output element costs."""
-
-    ACCUMULATE = "accumulate"
-    """`+=`: the output starts in slow memory, so its first touch is a load."""
-    ASSIGN = "assign"
-    """`=`: the first touch of each output element is not loaded."""
-
-
-class Padding(StrEnum):
-    """What the rim around a tensor is that index values beyond its real elements fall into."""
-
-    STORED = "stored"
-    """Every index value is an element: padding takes memory and moves like the rest."""
-    IMPLICIT = "implicit"
-    """Padding is known to be zero: it is never stored, and operations on it are not done.
-
-    A workload without any padding is both, and called stored.
-    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,6 +252,15 @@ class Workload(Shown):
             sizes=tuple((d, n) for d, n in self.sizes if d in statement.dims),
             semantics=Semantics.ASSIGN if inner else self.semantics,
         )
+
+    def touched_alone(self, name: str) -> Workload:
+        """A statement as the product of what it reads at all points, for what is asked of its dims and tensors alone.
+
+        Raises:
+            UnknownNameError: if no statement writes a tensor of that name.
+        """
+        one = self.statement(name)
+        return replace(self.alone(name), statements=(multiply(one.output, one.inputs, image=one.image),))
 
     def with_accesses(
         self,

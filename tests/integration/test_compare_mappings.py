@@ -83,3 +83,24 @@ def test_answers_are_compared_in_python(folder: Path) -> None:
     assert [each.name for each in found.mappings] == ["mapping 1", "mapping 2"]
     first, second = found.quantities["Fast - Memory", "words"]
     assert first > second
+
+
+def test_costs_of_several_objectives_are_several_quantities() -> None:
+    text, extents = NEST[0], {"i": 12, "j": 10, "k": 6}
+    loads = optmap.solve(text, extents=extents, memory="30w", objective="loads", method="iooub")
+    words = optmap.solve(text, extents=extents, memory="30w", method="mopt")
+    found = optmap.compare_mappings(loads, words).quantities
+    for name in ("cost", "exact"):
+        assert found[f"{name} (loads)", "words"] == (loads.cost, None)
+        assert found[f"{name} ({words.objective})", "words"] == (None, words.cost)
+        assert (name, "words") not in found
+
+
+def test_amounts_that_are_counted_in_several_ways_are_several_quantities() -> None:
+    asked = {"extents": {"i": 12, "j": 10, "k": 6}, "machine": "eyeriss_like", "objective": "energy"}
+    answers = [optmap.solve("C[i,j] = A[i,k]*B[k,j]", **asked, counting=each) for each in ("exact", "timeloop")]
+    found = optmap.compare_mappings(*answers).quantities
+    for place, (answer, counting) in enumerate(zip(answers, ("exact", "timeloop"), strict=True)):
+        assert found[f"energy ({counting})", "pJ"][place] == answer.count.energy_pj
+        assert found[f"energy ({counting})", "pJ"][1 - place] is None
+        assert found["exact", "pJ"][place] == answer.exact_count.energy_pj

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import optmap as package
@@ -83,6 +85,15 @@ def test_texts_and_pictures(optmap, tmp_path) -> None:
     optmap(*MATMUL, "--memory", "1KiB", "--over", "i,k", "--plot", tmp_path / "other")
     for folder in ("drawn", "other"):
         assert (tmp_path / folder / "regimes.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("form", ["latex", "python"])
+def test_no_line_of_code_is_broken_where_the_page_ends(optmap, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    document = json.loads(optmap(*MATMUL, "--json").out)
+    monkeypatch.setenv("OPTMAP_COLUMNS", "40")
+    assert max(map(len, document[form].splitlines())) > 80
+    assert optmap(*MATMUL, "--format", form).out.rstrip("\n") == document[form].rstrip("\n")
+    assert max(map(len, optmap(*MATMUL).out.splitlines())) < 80
 
 
 def test_python_says_the_same(optmap) -> None:

@@ -13,12 +13,13 @@ from cases import cases
 
 import optmap
 from optmap.api import question_of
-from optmap.base.errors import InfeasibleError
+from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.tree import MappingTree
 from optmap.search import Question
 from optmap.search.chains import masked
-from optmap.search.chains.banded import BandedWay, sizes_of
+from optmap.search.chains.banded import BandedWay
+from optmap.search.chains.banded_sizes import sizes_of
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
 from optmap.search.chains.pair import ProductPair, pair_of, steps_of
@@ -166,3 +167,21 @@ def test_nothing_is_worse_than_mappings_without_the_conditions() -> None:
         assert answer.cost <= words(before), seed
         better += answer.cost < words(before)
     assert better
+
+
+@pytest.mark.parametrize(
+    ("condition", "memory", "error", "reason"),
+    [
+        ("l <= m", "1w", InfeasibleError, "use more memory"),
+        ("l <= m", "2w", InfeasibleError, "use more memory"),
+        ("2*l <= m", "1w", InfeasibleError, "use more memory"),
+        ("l + 5 <= m", "40w", InputError, "conditions that no point meets: nothing is done of S"),
+        ("2*l <= m", "40w", InputError, "every statement needs the same conditions"),
+    ],
+)
+def test_why_there_is_no_mapping_under_conditions(
+    condition: str, memory: str, error: type[Exception], reason: str
+) -> None:
+    text = f"S[m,l] = A[m,k]*B[k,l] if {condition}; C[m,n] = S[m,l]*D[l,n] if {condition}"
+    with pytest.raises(error, match=reason):
+        _ = optmap.solve(text, extents={"m": 5, "l": 4, "k": 2, "n": 2}, memory=memory)

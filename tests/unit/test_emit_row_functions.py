@@ -35,6 +35,7 @@ CONDITIONS = (
     "S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n] if l + 1 < m and 2*m > l",
     CAUSAL.format("l < m + 2 and m < l + 3").replace("softmax", "layernorm"),
     CAUSAL.format("m <= l").replace("softmax", "rmsnorm"),
+    "S[y,l] = A[y,k]*B[k,l]; P[y,l] = softmax(S[y,l], l); C[h,r,n] = P[h+r,l]*D[l,n]",
 )
 
 
@@ -115,6 +116,22 @@ def test_rows_of_which_blocks_are_masked_whole_are_right(tmp_path: Path) -> None
     tree = flash(workload, 7, 8)
     code = emit_code(workload, tree, tree.machine)
     check([code], tmp_path, contents([code], 2))
+
+
+@pytest.mark.parametrize("window", ["i+j", "2*i+j"])
+def test_rows_that_are_read_in_windows_are_right_while_they_are_incomplete(window: str, tmp_path: Path) -> None:
+    text = PAIR.replace("C[m,n] = P[m,l]", f"C[i,j,n] = P[{window},l]")
+    sizes = {"m": 5 if window == "i+j" else 6, "l": 6, "k": 2, "i": 3, "j": 3 if window == "i+j" else 2, "n": 3}
+    workload = parse_workload(text, sizes, semantics=Semantics.ASSIGN, name="windows")
+    nodes = [
+        {"keep": "buffer", "tensors": [*dict.fromkeys(workload.stored_as.values()), "P.row"]},
+        {"loop": "l", "tile": 2},
+        {"sequence": [[{"compute": each.name}] for each in workload.statements]},
+    ]
+    tree = tree_of(nodes, workload)
+    code = emit_code(workload, tree, tree.machine)
+    assert "so far" in code.source
+    check([code], tmp_path, contents([code], 4))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from optmap.base.share import Share, part_of
 from optmap.base.texts import duration
 from optmap.cli import progress
-from optmap.search.question import Question
-from optmap.sweeps.tally import Tally
+from optmap.search import Question
+from optmap.sweeps import Tally
 from optmap.workloads.builders import matmul
 
 
@@ -151,6 +151,6 @@ def test_the_line_says_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line._state() == "layers: 5 of 25 (2 min; 16 to 24 s more)"
     line("layers", Share.counted(5, 25, most_s=18.0))
     assert line._state() == "layers: 5 of 25 (2 min; 16 to 18 s more)"
-    assert line._state(40) == "…: 5 of 25 (2 min; 16 to 18 s more)"
+    assert line._state(38) == "lay…: 5 of 25 (2 min; 16 to 18 s more)"
     line("finding out", Share())
     assert line._state() == "finding out (2 min)"

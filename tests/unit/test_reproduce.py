@@ -15,12 +15,12 @@ from optmap.cli.app import app
 from optmap.papers import run as run_module
 from optmap.papers import tasks
 from optmap.papers.answer import ItemRun
-from optmap.papers.items import Collected, Paper, PaperItem
+from optmap.papers.items import Amounts, Collected, Paper, PaperItem
 from optmap.papers.library import PAPERS
 from optmap.papers.records import read_record, record_path
 from optmap.papers.report import paper_page
-from optmap.papers.rows import ClaimRow, Reason, RowVerdict, claimed, held, improved, refuted, unreachable
-from optmap.papers.tasks import rows_text
+from optmap.papers.rows import ClaimRow, PointAmount, Reason, RowVerdict, claimed, held, improved, refuted, unreachable
+from optmap.papers.tasks import rows_text, with_total
 
 DOCS = Path(optmap.__file__).parents[1] / "docs" / "papers"
 AT_ONCE_S = 0.03
@@ -43,6 +43,15 @@ def _squares(point: str) -> tuple[ClaimRow, ...]:
 @TOY.item("Theorem 3", "Long", where="section 3", long=True)
 def _long() -> tuple[ClaimRow, ...]:
     return (refuted("an odd prime is even", "even", 3, counterexample="3", false=3 % 2 == 1),)
+
+
+def _both(every: Amounts) -> tuple[ClaimRow, ...]:
+    return (held("both", 5, sum(own["side"] for own in every.values())),)
+
+
+@TOY.item("Table 5", "Sides", where="section 5", points=("2", "3"), quick=("2",), total="all sides", totals=_both)
+def _sides(point: str) -> tuple[ClaimRow | PointAmount, ...]:
+    return (held(f"side {point}", int(point), int(point)), PointAmount(name="side", value=int(point)))
 
 
 TOY.unbuilt("Table 4", "More", where="section 4", missing="all of it")
@@ -92,7 +101,9 @@ def test_items_are_found_in_any_case_and_unknown_ones_are_listed() -> None:
     found = optmap.reproduce("toy", "table 1")
     assert [run.item.name for run in found.runs] == ["Table 1"]
     assert found.verdicts == {"equal": 1, "not reproducible": 1}
-    with pytest.raises(UnknownNameError, match=r"unknown item of toy 'Table 9'.*Table 1, Figure 2, Theorem 3, Table 4"):
+    with pytest.raises(
+        UnknownNameError, match=r"unknown item of toy 'Table 9'.*Table 1, Figure 2, Theorem 3, Table 5, Table 4"
+    ):
         optmap.reproduce("toy", "Table 9")
     with pytest.raises(UnknownNameError, match="unknown paper 'toyy'"):
         optmap.reproduce("toyy")
@@ -103,10 +114,10 @@ def test_items_are_found_in_any_case_and_unknown_ones_are_listed() -> None:
 @pytest.mark.usefixtures("toy")
 def test_a_quick_run_leaves_out_what_is_long_and_a_whole_one_tells_what_failed() -> None:
     quick = optmap.reproduce("toy", quick=True, jobs=1)
-    assert [list(run.points) for run in quick.runs] == [[""], ["2"], [], []]
+    assert [list(run.points) for run in quick.runs] == [[""], ["2"], [], ["2"], []]
     assert not quick.failures
     whole = optmap.reproduce("toy", jobs=1)
-    assert [list(run.points) for run in whole.runs] == [[""], ["2", "3"], [""], []]
+    assert [list(run.points) for run in whole.runs] == [[""], ["2", "3"], [""], ["2", "3", "all sides"], []]
     ((run, row),) = whole.failures
     assert run.item.name == "Figure 2"
     assert "three is too many" in row.reason
@@ -122,7 +133,7 @@ def test_a_list_has_status_and_the_time_that_a_folder_knows(tmp_path: Path) -> N
     assert "0.0 s" in lines[2]
     assert "in part" in lines[3]
     assert "built, long" in lines[4]
-    assert "not built" in lines[5]
+    assert "not built" in lines[6]
 
 
 @pytest.mark.usefixtures("toy")
@@ -139,12 +150,27 @@ def test_a_folder_keeps_documents_and_a_page_and_goes_on_from_them(tmp_path: Pat
     assert "- Table 4: all of it" in page
     path.write_text(path.read_text().replace('"2 squared"', '"from the folder"'))
     again = optmap.reproduce("toy", jobs=1, directory=tmp_path)
-    assert again.reused == 2
+    assert again.reused == 3
     assert again.runs[1].rows[0].quantity == "from the folder"
     fresh = optmap.reproduce("toy", quick=True, jobs=1, directory=tmp_path, fresh=True)
-    assert [list(run.points) for run in fresh.runs] == [[""], ["2", "3"], [""], []]
+    assert [list(run.points) for run in fresh.runs] == [[""], ["2", "3"], [""], ["2", "3", "all sides"], []]
     assert fresh.runs[1].rows[0].quantity == "2 squared"
     assert fresh.runs[1].points["3"] == again.runs[1].points["3"]
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_sum_over_points_follows_from_what_the_folder_has_of_them(tmp_path: Path) -> None:
+    quick = optmap.reproduce("toy", "Table 5", quick=True, jobs=1, directory=tmp_path)
+    assert list(quick.runs[0].points) == ["2"]
+    whole = optmap.reproduce("toy", "Table 5", jobs=1, directory=tmp_path)
+    assert whole.reused == 1
+    assert whole.runs[0].points["all sides"].rows[0].verdict is RowVerdict.EQUAL
+    assert "| both | 5 | 5 | 1 | equal |" in (tmp_path / "toy.md").read_text()
+    path = tmp_path / "toy" / "table-5.json"
+    path.write_text(path.read_text().replace('"side": 3', '"side": 4'))
+    again = optmap.reproduce("toy", "Table 5", jobs=1, directory=tmp_path)
+    assert again.reused == 2
+    assert again.runs[0].points["all sides"].rows[0].verdict is RowVerdict.FAILED
 
 
 @pytest.mark.usefixtures("toy")
@@ -220,6 +246,8 @@ def _again(at_once: bool) -> list[tuple[str, str, str]]:
 
 
 def _computed(paper: Paper, item: PaperItem, point: str) -> list[ClaimRow]:
+    if item.totals is not None and point == item.total:
+        return list(with_total(item, read_record(DOCS, paper, item))[point].rows)
     return [ClaimRow.read(row) for row in json.loads(rows_text(json.dumps([paper.key, item.name, point])))["rows"]]
 
 

@@ -193,7 +193,7 @@ def _certificate(result: TileAnswer, level: int, clock: Clock, notes: list[str])
     workload, machine = result.workload, result.machine
     if _splits_outputs(result, level):
         raise OptmapError("instances share output elements, and partial sums are outside the bound's model")
-    instances = prod(ways for at in result.mapping.levels[level + 1 :] for ways in at.spatial.values())
+    instances = prod(at.ways for at in result.mapping.levels[level + 1 :])
     memory = fast_side_words(machine, level, workload.word_bits)
     moved, loads_only = _moved(result)[level], not result.question.objective.stores
     least = instance_words(compulsory(workload, memory), instances, loads_only=loads_only)

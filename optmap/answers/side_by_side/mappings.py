@@ -18,6 +18,10 @@ from optmap.workloads.workload import Workload
 
 Quantity = tuple[str, str]
 """What is counted, and its unit."""
+EXACT = "exact"
+"""The amount that is counted as a walk counts, whatever the policy."""
+COSTS = ("cost", EXACT)
+"""Amounts that are of the objective."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,18 +35,41 @@ class CountedMapping:
     counted: Evaluation[Any] | TreeEvaluation | TurnEvaluation
 
     @property
-    def quantities(self) -> dict[Quantity, int | float]:
-        """All amounts of the count, then words per boundary."""
+    def objective(self) -> str:
+        """What its costs are of; empty in a file that claims none."""
+        own = self.mapping.objective
+        return own if isinstance(own, str) else "" if own is None else own.name
+
+    @property
+    def counting(self) -> str:
+        """The policy that its amounts are counted by; empty where trees are walked, or in both forms of tiles."""
+        return str(getattr(self.counted, "counting", None) or "")
+
+    def quantities(self, *, objective: bool = False, counting: bool = False) -> dict[Quantity, int | float]:
+        """All amounts of the count, then words per boundary.
+
+        Args:
+            objective: whether costs are called after what they are of.
+            counting: whether amounts are called after how they are counted.
+        """
         document = self.counted.to_dict()
         amounts = {
-            (name, each["unit"]): each["value"]
+            (self._called(name, objective=objective, counting=counting), each["unit"]): each["value"]
             for name, each in document.items()
             if isinstance(each, Mapping) and {"value", "unit"} <= {*each}
         }
         words = Counter[Quantity]()
         for row in document["boundaries"]:
-            words[" - ".join(row["between"]), "words"] += row["loads_words"] + row["stores_words"]
+            between = self._called(" - ".join(row["between"]), objective=False, counting=counting)
+            words[between, "words"] += row["loads_words"] + row["stores_words"]
         return {**amounts, **words}
+
+    def _called(self, name: str, *, objective: bool, counting: bool) -> str:
+        said = (
+            self.objective if objective and name in COSTS else "",
+            self.counting if counting and name != EXACT else "",
+        )
+        return f"{name} ({', '.join(filter(None, said))})" if any(said) else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +88,15 @@ class MappingComparison(Shown):
 
     @property
     def quantities(self) -> dict[Quantity, tuple[int | float | None, ...]]:
-        """Per quantity its value in every mapping; None where a mapping's machine has no such quantity."""
-        found = [each.quantities for each in self.mappings]
+        """Per quantity its value in every mapping; None where a mapping has no such quantity.
+
+        Costs of several objectives are several quantities, and so are amounts that are counted in several ways.
+        """
+        objective, counting = (
+            len(set(filter(None, said))) > 1
+            for said in zip(*((each.objective, each.counting) for each in self.mappings), strict=True)
+        )
+        found = [each.quantities(objective=objective, counting=counting) for each in self.mappings]
         return {
             name: tuple(each.get(name) for each in found) for name in dict.fromkeys(n for each in found for n in each)
         }

@@ -55,7 +55,7 @@ def chain_counts(workload: Workload) -> Mapping[str, ChainCount]:
     found: dict[str, ChainCount] = {}
     wanted, made = {*loaded_tensors(workload), *stored_tensors(workload)}, {each.name for each in workload.statements}
     for number, statement in enumerate(workload.statements):
-        nest = _as_product(workload, statement)
+        nest = workload.touched_alone(statement.name)
         counts = {**tensor_counts(nest), statement.name: output_count(nest)}
         for name in wanted.intersection(counts):
             if name in made and name != statement.name:
@@ -80,17 +80,6 @@ def _under_conditions(workload: Workload, statement: Statement, name: str) -> Co
     return found
 
 
-def _as_product(workload: Workload, statement: Statement) -> Workload:
-    """A product with the accesses of a statement: which elements are touched depends on nothing else."""
-    return Workload.product(
-        name=workload.title,
-        output=statement.output,
-        inputs=statement.inputs,
-        sizes=tuple((d, n) for d, n in workload.sizes if d in statement.dims),
-        image=statement.image,
-    )
-
-
 def is_whole(workload: Workload, tensor: str) -> bool:
     """Whether every element of a tensor is there: it is an input, or its statement does some operation for each.
 
@@ -99,7 +88,7 @@ def is_whole(workload: Workload, tensor: str) -> bool:
     """
     for statement in workload.statements:
         if statement.name == tensor:
-            touched = output_count(_as_product(workload, statement)).elements
+            touched = output_count(workload.touched_alone(tensor)).elements
             return not statement.domain and touched == statement.output.footprint(workload.extents)
     return True
 

@@ -62,9 +62,7 @@ class Line:
 
     def least(self, places: ProductPlaces) -> Fraction:
         """The right side, or a little less."""
-        alike = places.at(self.cut, self.full)
-        parts = (least_touched(many, done, self.most - 1, sides, self.g) for many, done, sides in alike)
-        return sum(parts, Fraction())
+        return least_touched(places.at(self.cut, self.full), self.most - 1, self.g)
 
 
 Weighted = list[tuple[Line, Fraction]]
@@ -128,10 +126,7 @@ def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], places: ProductPl
     columns, gains = [], []
     once = np.array([float(places.elements[name]) for name in DIMS])
     for (cut, light, g), most in zip(kinds, lengths, strict=True):
-        alike = places.at(cut, _full(cut, light))
-        least = sum(
-            (about_touched(n, done, most - 1, sides, float(g)) for n, done, sides in alike), np.zeros(most.size)
-        )
+        least = about_touched(places.at(cut, _full(cut, light)), most - 1, float(g))
         counted = {cut: room / most, light: np.full(most.size, float(g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
         columns.append(rows)

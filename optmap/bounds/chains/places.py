@@ -16,7 +16,7 @@ import numpy as np
 from optmap.bounds.chains.counts import is_whole
 from optmap.bounds.chains.joined import Joined, join, live_dims
 from optmap.bounds.chains.shared import rules_by_place
-from optmap.bounds.chains.touching import Sides
+from optmap.bounds.chains.touching import Place
 from optmap.workloads.band import band_of
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
@@ -27,8 +27,6 @@ MOST_VALUES = 2**18
 """Rows and columns that are gone through."""
 Met = tuple[tuple[int, int], ...]
 """How many of the others a row, or a column, meets, and how many rows or columns do so."""
-Place = tuple[int, int, Sides]
-"""How many places are alike, the operations at each, and its elements of the full and of the light tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +79,7 @@ class ProductPlaces:
         return replace(self, rows=_coarse(self.rows), columns=_coarse(self.columns))
 
 
+@lru_cache(maxsize=64)
 def _coarse(met: Met) -> Met:
     """Neighbours put together: as many of them, each with the mean."""
     size = -(-len(met) // BINS)

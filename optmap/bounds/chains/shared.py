@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from math import ceil, prod
 
@@ -49,11 +50,11 @@ class AtPlaces:
         Args:
             most: elements of K that a segment uses.
         """
-        return least_touched(self.places, self.operations, most, self.sides, Fraction(1))
+        return least_touched([(self.places, self.operations, self.sides)], most, Fraction(1))
 
     def about(self, most: Floats) -> Floats:
         """The same in floats, for many numbers."""
-        return about_touched(self.places, self.operations, most, self.sides, 1.0)
+        return about_touched([(self.places, self.operations, self.sides)], most, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +116,13 @@ def shared(workload: Workload, memory_words: int) -> list[StatementGroup]:
     return found
 
 
-def sharings(workload: Workload) -> Iterator[Sharing]:
+@lru_cache(maxsize=64)
+def sharings(workload: Workload) -> tuple[Sharing, ...]:
     """Groups of products around each tensor."""
+    return tuple(_sharings(workload))
+
+
+def _sharings(workload: Workload) -> Iterator[Sharing]:
     held = workload.stored_as
     for kept in dict.fromkeys(held.values()):
         around = [each for each in workload.statements if _is_around(workload, each, kept)]

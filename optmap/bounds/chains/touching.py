@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import isqrt
 
@@ -13,41 +15,54 @@ Sides = tuple[int, int]
 """Elements of the full and of the light tensor at a place, at most: a and b."""
 
 
-def least_touched(places: int, operations: int, most: int, sides: Sides, g: Fraction) -> Fraction:
-    """So many places times t, or a little less: what is touched, added up over segments.
+Place = tuple[int, int, Sides]
+"""How many places are alike, the operations at each, and its elements of the full and of the light tensor."""
+
+
+def least_touched(alike: Iterable[Place], most: int, g: Fraction) -> Fraction:
+    """The sum of t over places, or a little less: what is touched, added up over segments.
 
     Args:
-        places: how many.
-        operations: at each.
+        alike: places.
         most: operations of a segment at a place.
-        sides: of a place.
         g: what an element of the light tensor counts.
     """
-    e = min(most, operations)
-    segments, rest = divmod(operations, e)
-    return _phi(places * segments, e, sides, g) + _phi(places, rest, sides, g)
+    found = Counter[int]()  # numerators by denominator: there are few of these, and fractions take long
+    for places, operations, sides in alike:
+        e = min(most, operations)
+        segments, rest = divmod(operations, e)
+        for times, done in ((places * segments, e), (places, rest)):
+            numerator, denominator = _phi(times, done, sides, g)
+            found[denominator] += numerator
+    return sum((Fraction(n, d) for d, n in found.items()), Fraction())
 
 
-def about_touched(places: int, operations: int, most: Floats, sides: Sides, g: float) -> Floats:
+def about_touched(alike: Sequence[Place], most: Floats, g: float) -> Floats:
     """The same in floats, for many numbers of operations of a segment."""
-    every, ends = float(operations), (float(sides[0]), float(sides[1]))
-    e = np.minimum(most, every)
+    places = np.array([[float(times)] for times, _, _ in alike])
+    every = np.array([[float(operations)] for _, operations, _ in alike])
+    a, b = (np.array([float(sides[n]) for _, _, sides in alike])[:, None] for n in (0, 1))
+    e = np.minimum(most[None, :], every)
     segments = np.floor(every / e)
-    parts = segments * _about_phi(e, ends, g) + _about_phi(np.maximum(every - segments * e, 0), ends, g)
-    return np.asarray(float(places) * parts)
+    parts = segments * _about_phi(e, (a, b), g) + _about_phi(np.maximum(every - segments * e, 0), (a, b), g)
+    return np.asarray(np.add.reduce(places * parts, axis=0))
 
 
-def _phi(times: int, operations: int, sides: Sides, g: Fraction) -> Fraction:
-    """So many times phi, or a little less: the least x + g*y with x*y operations, x being a and y being b at most."""
-    a, b = sides
-    if g * operations > a * a:
-        return times * (a + g * operations / a)
-    if operations > g * b * b:
-        return times * (Fraction(operations, b) + g * b)
-    return Fraction(isqrt(4 * times * times * operations * g.numerator // g.denominator))
+def _phi(times: int, operations: int, sides: Sides, g: Fraction) -> tuple[int, int]:
+    """So many times phi, or a little less: the least x + g*y with x*y operations, x being a and y being b at most.
+
+    Returns:
+        Numerator and denominator.
+    """
+    (a, b), (p, q) = sides, g.as_integer_ratio()
+    if p * operations > q * a * a:  # a + g*o/a
+        return times * (q * a * a + p * operations), q * a
+    if q * operations > p * b * b:  # o/b + g*b
+        return times * (q * operations + p * b * b), q * b
+    return isqrt(4 * times * times * operations * p // q), 1
 
 
-def _about_phi(o: Floats, sides: tuple[float, float], g: float) -> Floats:
+def _about_phi(o: Floats, sides: tuple[Floats, Floats], g: float) -> Floats:
     a, b = sides
     bent = np.where(o > g * b * b, o / b + g * b, 2 * np.sqrt(g * o))
     return np.asarray(np.where(g * o > a * a, a + g * o / a, bent))

@@ -33,7 +33,7 @@ def line_loads(doc: Any, chain: StatedChain, memory: int) -> int:
         used[cut] += weight * Fraction(room, most)
         used[light] += weight * g
         used[full] += weight
-        proved += weight * sum(price(*alike, most - 1, g) for alike in places.at(cut, full))
+        proved += weight * price(places.at(cut, full), most - 1, g)
     need(all(part <= 1 for part in used.values()), "a load is counted more than once")
     proved += sum((1 - part) * once[tensor] for tensor, part in used.items())
     return lightest * (ceil(proved) - places.free_elements)

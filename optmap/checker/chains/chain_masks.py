@@ -84,13 +84,19 @@ def _values(wanted: frozenset[str], rules: frozenset[Inequality], sizes: tuple[t
 
 def met(one: str, other: str, rules: Iterable[Inequality], extents: dict[str, int]) -> dict[int, int]:
     """How many values of one dim meet so many of another one, under rules on the two; none that meet nothing."""
-    found, some = Counter[int](), list(rules)
     need(extents[one] <= MOST, "conditions tie too many values together")
-    for value in range(extents[one]):
-        low, high = _left(other, {one: value}, some, extents)
+    return dict(_met(one, other, frozenset(rules), (extents[one], extents[other])))
+
+
+@lru_cache(maxsize=256)
+def _met(one: str, other: str, rules: frozenset[Inequality], sizes: tuple[int, int]) -> Counter[int]:
+    """The same for dims of some sizes."""
+    found, extents = Counter[int](), {one: sizes[0], other: sizes[1]}
+    for value in range(sizes[0]):
+        low, high = _left(other, {one: value}, rules, extents)
         if low <= high:
             found[high - low + 1] += 1
-    return dict(found)
+    return found
 
 
 def _left(last: str, at: dict[str, int], rules: Iterable[Inequality], extents: dict[str, int]) -> tuple[int, int]:

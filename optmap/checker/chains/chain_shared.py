@@ -77,4 +77,4 @@ def _touched(chain: StatedChain, number: int, core: Access, most: int) -> Fracti
     need(operations > 0, "nothing is done")
     sides = [prod(chain.extents[d] for d in side - places) for side in (one, other)]
     times = prod(chain.extents[d] for d in places)
-    return price(times, operations, (sides[0], sides[1]), most, Fraction(1))
+    return price([(times, operations, (sides[0], sides[1]))], most, Fraction(1))

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from math import isqrt
 
+Place = tuple[int, int, tuple[int, int]]
+"""How many places are alike, operations of each, and elements of the full and the light tensor there, at most."""
 
-def price(places: int, operations: int, sides: tuple[int, int], most: int, g: Fraction) -> Fraction:
-    """What so many places of so many operations touch at least, if none has more than `most` in a segment.
 
-    The sides are the elements of the full and of the light tensor at a place, at most.
+def price(alike: Iterable[Place], most: int, g: Fraction) -> Fraction:
+    """What the operations of some places touch at least, if none has more than `most` in a segment."""
+    parts: dict[int, int] = {}
+    for places, operations, sides in alike:
+        segments, rest = divmod(operations, most) if most < operations else (0, operations)
+        for times, done in ((places * segments, most), (places, rest)):
+            over, under = _least(times, done, *sides, g)
+            parts[under] = parts.get(under, 0) + over
+    return sum((Fraction(over, under) for under, over in parts.items()), Fraction(0))
+
+
+def _least(times: int, operations: int, full: int, light: int, g: Fraction) -> tuple[int, int]:
+    """So many times the least n + g*y with n*y operations, n and y being whole sides at most; not too large.
+
+    It is the first of two numbers over the second.
     """
-    segments, rest = divmod(operations, most) if most < operations else (0, operations)
-    return _least(places * segments, most, *sides, g) + _least(places, rest, *sides, g)
-
-
-def _least(times: int, operations: int, full: int, light: int, g: Fraction) -> Fraction:
-    """So many times the least n + g*y with n*y operations, n and y being whole sides at most; not too large."""
-    if g * operations > full * full:
-        return times * (full + g * operations / full)
-    if operations > g * light * light:
-        return times * (Fraction(operations, light) + g * light)
-    return Fraction(isqrt(4 * times * times * operations * g.numerator // g.denominator))
+    over, under = g.numerator, g.denominator
+    if over * operations > under * full * full:
+        return times * (full * full * under + over * operations), under * full
+    if operations * under > over * light * light:
+        return times * (operations * under + over * light * light), under * light
+    return isqrt(4 * times * times * operations * over // under), 1

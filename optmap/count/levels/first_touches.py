@@ -44,7 +44,7 @@ def first_touches(workload: Workload, mapping: Mapping, level: int) -> int:
     check_output(workload)
     if workload.semantics is Semantics.ACCUMULATE:
         return 0
-    if not any(ways > 1 for at in mapping.levels[level + 1 :] for ways in at.spatial.values()):
+    if all(at.ways == 1 for at in mapping.levels[level + 1 :]):
         return workload.output.footprint(workload.extents)
     return prod(
         touched_values(

@@ -106,7 +106,7 @@ def shares(mapping: Mapping, number: int, workload: Workload) -> dict[str, int]:
 
 def between_splits(mapping: Mapping, number: int) -> range:
     """Levels whose loops one instance of a level runs through, whole: from the outermost split it spans to the next."""
-    split = [place for place, level in enumerate(mapping.levels) if prod(level.spatial.values()) > 1]
+    split = [place for place, level in enumerate(mapping.levels) if level.ways > 1]
     first = max((place for place in split if place <= number), default=0)
     return range(first, min((place for place in split if place > number), default=len(mapping.levels)))
 

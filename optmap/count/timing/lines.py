@@ -86,7 +86,7 @@ def contested_bytes(
         0 where nothing is split, or lines are not known.
     """
     outside = mapping.levels[number + 1 :]
-    if not outside or prod(outside[0].spatial.values()) == 1 or line_bytes is None:
+    if not outside or outside[0].ways == 1 or line_bytes is None:
         return 0.0
     output = workload.output
     share = {d: -(-size // outside[0].spatial.get(d, 1)) for d, size in outside[0].tile.items()}

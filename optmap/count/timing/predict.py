@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, nextafter, prod
+from math import inf, nextafter
 
 from optmap.count.timing.bodies import Kept, between_splits, kept_bodies, shares
 from optmap.count.timing.floor import Running, core_of, first_cache, floor_cycles, rate
@@ -81,7 +81,7 @@ def predict(
     """
     core_of(machine)
     mapping.check(workload, machine)
-    threads = max(threads, prod(ways for level in mapping.levels for ways in level.spatial.values()))
+    threads = max(threads, mapping.ways)
     model = TimeModel(
         workload=workload,
         machine=machine,

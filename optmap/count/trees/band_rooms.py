@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from optmap.mappings.nodes import Loop
 from optmap.workloads.band import IndexBand, Interval
@@ -17,6 +21,10 @@ MOST_TRIPS = 2**18
 """Of these no more are gone down."""
 Left = Mapping[str, Interval]
 """What is left of the two dims of a band."""
+Whole = NDArray[Any]
+"""Whole numbers: of 64 bits where none is larger, else of any size."""
+Lefts = Mapping[str, tuple[Any, Any]]
+"""What is left of both dims, of one as arrays over trips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +33,8 @@ class BandHolding:
 
     depth: int
     """Loops over dims of the band above the Keep."""
-    words: Callable[[Left], int]
-    """That it would hold, if it stood where so much is left."""
+    words: Callable[[Lefts], Any]
+    """That it would hold, if it stood where so much is left: by trip, where that is."""
     index: int
     """Words of an index of both dims of the band, or of the one that the tensor has, with all of its other dims."""
     dims: tuple[str, ...]
@@ -43,6 +51,8 @@ class BandRooms:
     holdings: Sequence[BandHolding]
     most: int = 0
     trips: int = field(default=0, init=False)
+    kind: Any = field(default=object, init=False)
+    """Of arrays, so that no number is too large for it."""
 
     def find(self, left: Left) -> int | None:
         """The most words that are held at a visit, and no less than `most`; None if too many trips are gone down.
@@ -50,41 +60,47 @@ class BandRooms:
         Args:
             left: of the dims of the band, outside of all loops; some point of it is in the band.
         """
-        self._go(0, left, self._at(0, left))
+        sizes = sum(end - start for start, end in left.values())
+        words = sum(each.index for each in self.holdings) + 1
+        self.kind = np.int64 if 16 * sizes * sizes * words < 2**62 else object
+        outside = self._at(0, left)
+        if self.loops:
+            self._go(0, left, outside)
+        else:
+            self.most = max(self.most, outside)
         return None if self.trips > MOST_TRIPS else self.most
 
     def _go(self, depth: int, left: Left, words: int) -> None:
-        if depth == len(self.loops):
-            self.most = max(self.most, words)
-            return
         loop, band = self.loops[depth], self.band
         (low, high), sides = left[loop.dim], (left[band.first], left[band.second])
         first, beyond = band.left(loop.dim, *sides)
         self.trips += max(0, (min(high, beyond) - first) // loop.tile + 1)
         if self.trips > MOST_TRIPS:
             return
-        found = []
-        for start in range(low + (first - low) // loop.tile * loop.tile, min(high, beyond), loop.tile):
-            inside = {**left, loop.dim: (start, min(start + loop.tile, high))}
-            held = words + self._at(depth + 1, inside)
-            found.append((held + self._inside(depth + 1, inside), held, start, inside))
-        found.sort(key=lambda each: (-each[0], each[2]))
-        for bound, held, _, inside in found:
-            if bound <= self.most or self.trips > MOST_TRIPS:
+        start = np.arange(low + (first - low) // loop.tile * loop.tile, min(high, beyond), loop.tile, dtype=self.kind)
+        end = np.minimum(start + loop.tile, high)
+        inside = {**left, loop.dim: (start, end)}
+        held = np.zeros_like(start) + words + self._at(depth + 1, inside)
+        if depth + 1 == len(self.loops):
+            self.most = max(self.most, int(held.max(initial=0)))
+            return
+        bound = held + self._inside(depth + 1, inside)
+        for trip in np.argsort(-bound, kind="stable").tolist():
+            if bound[trip] <= self.most or self.trips > MOST_TRIPS:
                 break
-            self._go(depth + 1, inside, held)
+            self._go(depth + 1, {**left, loop.dim: (int(start[trip]), int(end[trip]))}, int(held[trip]))
 
-    def _at(self, depth: int, left: Left) -> int:
+    def _at(self, depth: int, left: Lefts) -> Any:
         """Words of the Keeps right inside so many loops."""
         return sum(each.words(left) for each in self.holdings if each.depth == depth)
 
-    def _inside(self, depth: int, left: Left) -> int:
+    def _inside(self, depth: int, left: Lefts) -> Any:
         """Words of Keeps further inside, at most."""
-        found = 0
+        found: Any = 0
         for each in self.holdings:
             if each.depth > depth:
                 sizes = {d: high - low for d, (low, high) in left.items()}
                 for loop in self.loops[depth : each.depth]:
-                    sizes[loop.dim] = min(sizes[loop.dim], loop.tile)
-                found += min(each.index * prod(sizes[d] for d in each.dims), each.words(left))
+                    sizes[loop.dim] = np.minimum(sizes[loop.dim], loop.tile)
+                found = found + np.minimum(each.index * prod(sizes[d] for d in each.dims), each.words(left))
         return found

@@ -6,30 +6,39 @@ form. So what is touched in an iteration of the loops above a Keep is a box of a
 most, and what of a box is in the band for a tensor with both; what two of them have in common is of the same form.
 
 Iterations without a point in the band are not visited, and change nothing. Trips of a loop whose points are all in the
-band, in a row and of one size, are alike and counted once; trips that the edge of the band cuts one by one.
+band, in a row and of one size, are alike and counted once; trips that the edge of the band cuts one by one, in arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from optmap.mappings.nodes import Loop
 from optmap.workloads.band import IndexBand, Interval
 
-Ranges = tuple[tuple[str, Interval], ...]
-"""What is left of every dim."""
+Whole = NDArray[Any]
+"""Whole numbers: of 64 bits where none is larger, else of any size."""
+Ints = NDArray[np.int64]
+Ranges = Mapping[str, tuple[Whole, Whole]]
+"""First and beyond of what is left of dims, one entry for each of several boxes of iterations."""
+AT_ONCE = 2**16
+"""Boxes that are looked at at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
-    """What a Keep holds in the visited iterations of some loops, one after the other."""
+class _Courses:
+    """What a Keep holds in the visited iterations of some loops, one after the other, in each of several boxes."""
 
     begins: Ranges
     ends: Ranges
-    """What is left in the first and in the last of them, of the dims of the tensor."""
-    entered: int
+    """What is held in the first and in the last of them, of the dims of the tensor."""
+    entered: Whole
     """Elements that enter after the first content."""
 
 
@@ -46,125 +55,164 @@ class BandRuns:
     """Of the tensor."""
     cell: Mapping[str, Interval]
     """What of the tensor is looked at."""
-    known: dict[tuple[int, Ranges], _Course | None] = field(default_factory=dict)
-    fixed: set[str] = field(default_factory=set)
-    """Dims of which it matters where the iterations begin; of the others all places are alike."""
 
     def entered(self, extents: Mapping[str, int]) -> int:
         """Elements that enter, all together."""
-        whole = {d for d in self.dims if self.cell[d] == (0, extents[d])}
-        self.fixed = {self.band.first, self.band.second, *self.dims} - (whole - {self.band.first, self.band.second})
-        course = self._course(0, tuple((d, (0, n)) for d, n in extents.items()))
-        return 0 if course is None else self._size(course.begins) + course.entered
-
-    def _course(self, place: int, ranges: Ranges) -> _Course | None:
-        """From one loop inwards; None where nothing is visited."""
-        moved = {d: low for d, (low, _) in ranges if d not in self.fixed and low}
-        key = (place, _shifted(ranges, {d: -low for d, low in moved.items()}))
-        if key not in self.known:
-            self.known[key] = self._find(*key)
-        found = self.known[key]
-        if found is None or not moved:
-            return found
-        return _Course(_shifted(found.begins, moved), _shifted(found.ends, moved), found.entered)
-
-    def _find(self, place: int, ranges: Ranges) -> _Course | None:
-        left = dict(ranges)
-        if not self.band.points(left[self.band.first], left[self.band.second]):
-            return None
-        if all(loop.dim in self.dims for loop in self.loops[place:]):  # no element is in the contents of two trips
-            begins, ends = (self._content(self._inmost(place, left, last=last)) for last in (False, True))
-            return _Course(begins, ends, self._size(self._content(left)) - self._size(begins))
-        loop, found = self.loops[place], None
-        for start, beyond, many in self._trips(loop, left):
-            size = (beyond - start) // many if many > 1 else beyond - start
-            each = self._course(place + 1, _with(ranges, loop.dim, (start, start + size)))
-            if each is None:
-                continue
-            inside, ends = each.entered, each.ends
-            if many > 1:
-                apart = place < self.outside or loop.dim in self.dims
-                between = self._size(each.begins) - (0 if apart else self._common(each.ends, each.begins))
-                inside = many * inside + (many - 1) * between
-                last = self._course(place + 1, _with(ranges, loop.dim, (beyond - size, beyond)))
-                ends = last.ends if last is not None else ends
-            if found is None:
-                found = _Course(each.begins, ends, inside)
-                continue
-            kept = 0 if place < self.outside else self._common(found.ends, each.begins)
-            found = _Course(found.begins, ends, found.entered + self._size(each.begins) - kept + inside)
-        return found
-
-    def _inmost(self, place: int, left: Mapping[str, Interval], *, last: bool) -> dict[str, Interval]:
-        """What is left of every dim in the first or the last trip that is visited of the loops from one inwards."""
-        now = dict(left)
-        for loop in self.loops[place:]:
-            low, high = now[loop.dim]
-            first, beyond = low, high
-            if loop.dim in (self.band.first, self.band.second):
-                first, beyond = self.band.left(loop.dim, now[self.band.first], now[self.band.second])
-            start = low + ((beyond - 1 if last else first) - low) // loop.tile * loop.tile
-            now[loop.dim] = start, min(start + loop.tile, high)
-        return now
-
-    def _trips(self, loop: Loop, left: Mapping[str, Interval]) -> Iterator[tuple[int, int, int]]:
-        """The trips of a loop, alike ones in a row together: first and beyond of all, and how many."""
-        band, dim, tile = self.band, loop.dim, loop.tile
-        low, high = left[dim]
-        trips = -(-(high - low) // tile)
-        alone = {0, trips - 1}
-        if dim in self.dims:
-            ends = self.cell[dim]
-            alone |= {(end - low) // tile + more for end in ends for more in (-1, 0, 1)}
-        if dim in (band.first, band.second):
-            a, b = left[band.first], left[band.second]
-            first, beyond = band.left(dim, a, b)
-            touched = range((first - low) // tile, min(trips, -(-(beyond - low) // tile)))
-            fine = band.always(dim, b if dim == band.first else a)
-            whole = range(max(touched.start, -(-(fine[0] - low) // tile)), min(touched.stop, (fine[1] - low) // tile))
-            cut = touched if not whole else (*range(touched.start, whole.start), *range(whole.stop, touched.stop))
-            alone |= set(cut) | ({whole.start, whole.stop - 1} if whole else set())
-            alone &= set(touched)
-        places = sorted(trip for trip in alone if 0 <= trip < trips)
-        beyond_last: int | None = None
-        for trip in places:
-            start = low + trip * tile
-            if beyond_last is not None and start > beyond_last:
-                yield beyond_last, start, (start - beyond_last) // tile
-            beyond_last = min(start + tile, high)
-            yield start, beyond_last, 1
+        left = self._all_of(extents)
+        if not self.band.points(left[self.band.first], left[self.band.second])[0]:
+            return 0
+        courses = self._courses(0, left)
+        return int((self._size(courses.begins) + courses.entered)[0])
 
     def every(self, extents: Mapping[str, int]) -> int:
         """Elements that are touched at all."""
-        return self._size(self._content({d: (0, n) for d, n in extents.items()}))
+        return int(self._size(self._content(self._all_of(extents)))[0])
 
-    def _content(self, left: Mapping[str, Interval]) -> Ranges:
+    def _all_of(self, extents: Mapping[str, int]) -> Ranges:
+        """One box with everything, in numbers of a type for which none is too large."""
+        moved = prod(n for d, n in extents.items() if d in self.dims or any(loop.dim == d for loop in self.loops))
+        pairs = (extents[self.band.first] + extents[self.band.second]) ** 2
+        kind: Any = np.int64 if 2 ** (len(self.loops) + 6) * max(moved, pairs) < 2**62 else object
+        return {d: (np.array([0], kind), np.array([n], kind)) for d, n in extents.items()}
+
+    def _courses(self, place: int, left: Ranges) -> _Courses:
+        """From one loop inwards.
+
+        Args:
+            place: number of the loop.
+            left: what is left outside of it, in boxes each of which has a point in the band.
+        """
+        many = left[self.band.first][0].size
+        if many > AT_ONCE:
+            halves = [
+                {d: (a[part], b[part]) for d, (a, b) in left.items()} for part in np.array_split(np.arange(many), 2)
+            ]
+            return _joined(*(self._courses(place, half) for half in halves))
+        if all(loop.dim in self.dims for loop in self.loops[place:]):  # no element is in the contents of two trips
+            begins, ends = (self._content(self._inmost(place, left, last=last)) for last in (False, True))
+            return _Courses(begins, ends, self._size(self._content(left)) - self._size(begins))
+        return self._trip_by_trip(place, left)
+
+    def _trip_by_trip(self, place: int, left: Ranges) -> _Courses:
+        """As `_courses`, of the trips of the loop one after the other."""
+        loop = self.loops[place]
+        box, start, many = self._trips(loop, left)
+        inside = _some(left, box)
+        inside = {**inside, loop.dim: (start, np.minimum(start + loop.tile, inside[loop.dim][1]))}
+        (visited,) = np.nonzero(self.band.points(inside[self.band.first], inside[self.band.second]))
+        box, many, inside = box[visited], many[visited], _some(inside, visited)
+        courses = self._courses(place + 1, inside)
+        ends = courses.ends
+        if loop.dim in self.dims:  # of alike trips the last one is the first one, moved on
+            moved = (many - 1) * loop.tile
+            low, high = ends[loop.dim]
+            ends = {**ends, loop.dim: (low + moved, high + moved)}
+        size = self._size(courses.begins)
+        apart = place < self.outside
+        next_one = size if apart or loop.dim in self.dims else size - self._common(courses.ends, courses.begins)
+        entered = many * courses.entered + (many - 1) * next_one
+        if not apart:
+            behind, ahead = (np.arange(n, n + box.size - 1) for n in (0, 1))
+            size[1:] -= self._common(_some(ends, behind), _some(courses.begins, ahead))
+        new = np.append(True, box[1:] != box[:-1])
+        size[new] = 0
+        (first,) = np.nonzero(new)
+        last = np.append(first[1:], box.size) - 1
+        return _Courses(_some(courses.begins, first), _some(ends, last), np.add.reduceat(entered + size, first))
+
+    def _trips(self, loop: Loop, left: Ranges) -> tuple[Ints, Whole, Whole]:
+        """The trips of a loop in each of some boxes, alike ones in a row together.
+
+        Returns:
+            The number of the box, where the first of the trips starts, and how many they are, in order.
+        """
+        (low, high), tile = left[loop.dim], loop.tile
+        beyond = -((low - high) // tile)
+        begin, every = np.zeros_like(beyond), np.arange(beyond.size)
+        ragged = (high - low) % tile != 0
+        alone = [(every[ragged], beyond[ragged] - 1)]
+        if loop.dim in self.dims:
+            alone += [(every, (end - low) // tile) for end in self.cell[loop.dim]]
+        if loop.dim in (self.band.first, self.band.second):
+            a, b = left[self.band.first], left[self.band.second]
+            touched = self.band.left(loop.dim, a, b)
+            begin, beyond = (touched[0] - low) // tile, np.minimum(beyond, -((low - touched[1]) // tile))
+            fine = self.band.always(loop.dim, b if loop.dim == self.band.first else a)
+            whole, cut = np.maximum(begin, -((low - fine[0]) // tile)), np.minimum(beyond, (fine[1] - low) // tile)
+            whole, cut = (np.where(whole < cut, each, beyond) for each in (whole, cut))
+            alone += [_one_by_one(begin, whole), _one_by_one(cut, beyond)]
+        box, trip = (np.concatenate(each) for each in zip(*alone, strict=True))
+        fine_ones = (trip >= begin[box]) & (trip < beyond[box])
+        box, trip = (
+            np.append(box[fine_ones], every),
+            np.append(trip[fine_ones], beyond),
+        )  # one beyond the last at the end
+        order = np.lexsort((trip.astype(np.int64), box))
+        box, trip = box[order], trip[order]
+        new = np.append(True, (box[1:] != box[:-1]) | (trip[1:] != trip[:-1]))
+        box, trip = box[new], trip[new]
+        before = np.where(np.append(True, box[1:] != box[:-1]), begin[box], np.append(0, trip[:-1]) + 1)
+        alike, single = trip > before, trip < beyond[box]
+        boxes = np.append(box[alike], box[single])
+        firsts, many = (
+            np.append(before[alike], trip[single]),
+            np.append((trip - before)[alike], np.ones_like(trip[single])),
+        )
+        order = np.lexsort((firsts.astype(np.int64), boxes))
+        boxes = boxes[order]
+        return boxes, low[boxes] + firsts[order] * tile, many[order]
+
+    def _inmost(self, place: int, left: Ranges, *, last: bool) -> Ranges:
+        """What is left of every dim in the first or the last trip that is visited of the loops from one inwards."""
+        now = dict(left)
+        for loop in self.loops[place:]:
+            low, high = first, beyond = now[loop.dim]
+            if loop.dim in (self.band.first, self.band.second):
+                first, beyond = self.band.left(loop.dim, now[self.band.first], now[self.band.second])
+            start = low + ((beyond - 1 if last else first) - low) // loop.tile * loop.tile
+            now[loop.dim] = start, np.minimum(start + loop.tile, high)
+        return now
+
+    def _content(self, left: Ranges) -> Ranges:
         """What is held: of a tensor with both dims of the band, what of a box is in it."""
         a, b = left[self.band.first], left[self.band.second]
         both = self.band.first in self.dims and self.band.second in self.dims
-        found = []
+        found = {}
         for dim in self.dims:
             low, high = left[dim]
             if not both and dim in (self.band.first, self.band.second):
                 low, high = self.band.left(dim, a, b)
-            found.append((dim, (max(low, self.cell[dim][0]), min(high, self.cell[dim][1]))))
-        return tuple(found)
+            found[dim] = np.maximum(low, self.cell[dim][0]), np.minimum(high, self.cell[dim][1])
+        return found or {"": (np.zeros_like(a[0]), np.ones_like(a[0]))}  # of a single element
 
-    def _size(self, content: Ranges) -> int:
+    def _size(self, content: Ranges) -> Whole:
         sides = dict(content)
-        total = 1
+        total: Any = 1
         if self.band.first in sides and self.band.second in sides:
             total = self.band.points(sides.pop(self.band.first), sides.pop(self.band.second))
-        return total * prod(max(0, beyond - first) for first, beyond in sides.values())
+        return np.asarray(total * prod(np.maximum(0, beyond - first) for first, beyond in sides.values()))
 
-    def _common(self, one: Ranges, other: Ranges) -> int:
-        shared = [(dim, (max(a, c), min(b, d))) for (dim, (a, b)), (_, (c, d)) in zip(one, other, strict=True)]
-        return self._size(tuple(shared))
-
-
-def _shifted(ranges: Ranges, by: Mapping[str, int]) -> Ranges:
-    return tuple((d, (low + by.get(d, 0), high + by.get(d, 0))) for d, (low, high) in ranges) if by else ranges
+    def _common(self, one: Ranges, other: Ranges) -> Whole:
+        shared = {d: (np.maximum(a, other[d][0]), np.minimum(b, other[d][1])) for d, (a, b) in one.items()}
+        return self._size(shared)
 
 
-def _with(ranges: Ranges, dim: str, interval: Interval) -> Ranges:
-    return tuple((d, interval if d == dim else each) for d, each in ranges)
+def _some(ranges: Ranges, which: Ints) -> Ranges:
+    """Some of the boxes."""
+    return {d: (low[which], high[which]) for d, (low, high) in ranges.items()}
+
+
+def _joined(one: _Courses, other: _Courses) -> _Courses:
+    """Courses in some boxes and then in others."""
+
+    def both(mine: Ranges, theirs: Ranges) -> Ranges:
+        return {d: (np.append(low, theirs[d][0]), np.append(high, theirs[d][1])) for d, (low, high) in mine.items()}
+
+    return _Courses(both(one.begins, other.begins), both(one.ends, other.ends), np.append(one.entered, other.entered))
+
+
+def _one_by_one(first: Whole, beyond: Whole) -> tuple[Ints, Whole]:
+    """All numbers of some intervals, each with the number of its interval."""
+    sizes = np.maximum(0, beyond - first).astype(np.int64)
+    which = np.repeat(np.arange(sizes.size), sizes)
+    return which, first[which] + np.arange(which.size) - (np.cumsum(sizes) - sizes)[which]

@@ -32,6 +32,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 
+from optmap.base.remembered import remembering
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
 from optmap.count.trees.band_rooms import BandHolding, BandRooms
@@ -54,6 +55,7 @@ Cell = dict[str, Interval]
 """A box of a tensor, by dim."""
 
 
+@remembering  # what a method has looked at is counted again when it hands it in
 def count_boxes(tree: MappingTree) -> TreeCount | None:
     """Words that a mapping tree moves between levels and the room that it takes, in closed form.
 
@@ -230,12 +232,9 @@ class _Boxes:
     def _cells(self, view: TensorView) -> Iterator[Cell]:
         """A tensor, cut along the ends of its pinned parts."""
         sides = []
+        pinned = [keep.of for path in self._touching(view) for keep in path.keeps if view.tensor in keep.tensors]
         for dim in view.dims:
-            ends = {0, self.extents[dim]}
-            for path in self._touching(view):
-                for keep in path.keeps:
-                    if view.tensor in keep.tensors and dim in keep.of:
-                        ends |= {keep.of[dim].start, keep.of[dim].stop}
+            ends = {0, self.extents[dim]}.union(*((of[dim].start, of[dim].stop) for of in pinned if dim in of))
             sides.append([(dim, ends) for ends in pairwise(sorted(ends))])
         yield from (dict(cell) for cell in product(*sides))
 

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import prod
 
 import numpy as np
 
 from optmap.base.errors import CheckError, InfeasibleError, InputError, SolverUnavailableError
-from optmap.base.share import Share, Tell
+from optmap.base.share import Share, Tell, unheard
 from optmap.base.texts import several
 from optmap.count.timing.floor import Running, core_of
 from optmap.count.timing.kernel import roles_of
@@ -69,7 +68,7 @@ class BenchPlan:
     """By title of a workload those that are its candidates, in this order; of others they are searched."""
 
 
-def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Tell = lambda text, share: None) -> Bench:
+def bench_layers(workloads: Sequence[Workload], plan: BenchPlan, told: Tell = unheard) -> Bench:
     """Time emitted code and libraries on the same layers.
 
     Args:
@@ -200,9 +199,10 @@ def _given(
     """
     found = []
     for mapping in plan.mappings[workload.title]:
-        ways = prod(own for level in mapping.levels for own in level.spatial.values())
-        if ways not in (1, threads):
-            raise InputError(f"the solution of {workload.title} is of {ways} cores; bench it with --threads {ways}")
+        if mapping.ways not in (1, threads):
+            raise InputError(
+                f"the solution of {workload.title} is of {mapping.ways} cores; bench it with --threads {mapping.ways}"
+            )
         tried = [with_registers(_model(workload, threads, plan, layout), mapping) for layout in layouts]
         found.append(min(tried, key=lambda each: order_of(each.prediction)))
     return found

@@ -10,6 +10,7 @@ from optmap.kernels.kernel_roles import KernelRoles
 from optmap.native.code import Buffer
 from optmap.native.emit.depthwise_ahead import step
 from optmap.native.emit.indices import sum_text
+from optmap.native.emit.points import where
 from optmap.native.emit.vectors import BARRIER, INLINE
 from optmap.native.emit.writer import Writer
 from optmap.workloads.workload import Workload
@@ -139,9 +140,7 @@ class Kernels:
         ):
             out.line(f"{self.entry}_vector sum_0 = {{0}};")
             out.line(f"if (!first_0) sum_0 = {self.entry}_load({places[0]}, lanes_0);")
-            with out.blocks(
-                [*(loops[d] for d in self.roles.reduction), *([f"if ({' && '.join(tests)})"] if tests else [])]
-            ):
+            with out.blocks([*(loops[d] for d in self.roles.reduction), *where(tests)]):
                 value = self.load(self.roles.images, places[self.roles.images], along)
                 weight = self.kept(self.load(self.roles.weights, places[self.roles.weights], along), along)
                 out.line(f"sum_0 += {value} * {weight};")

@@ -16,7 +16,7 @@ from optmap.native.emit.depthwise import depthwise_leaf
 from optmap.native.emit.entry import packs_in_call, workspace_of, write_entry, write_head, write_packings
 from optmap.native.emit.leaf import LeafCode, LeafMaker, Site
 from optmap.native.emit.names import entry_name
-from optmap.native.emit.nest import check_splits, threads_of, write_nest
+from optmap.native.emit.nest import check_splits, write_nest
 from optmap.native.emit.outer_product import outer_product_leaf
 from optmap.native.emit.plain import plain_leaf
 from optmap.native.emit.program import main_text
@@ -81,7 +81,7 @@ def _levels_code(workload: Workload, mapping: Mapping, machine: Machine, options
         main="",
         buffers=tuple(given) if packs_in_call(site) else buffers,
         names=site.tensors,
-        threads=threads_of(mapping),
+        threads=mapping.ways,
         workspace=workspace_of(site, buffers)[-1],
         notes=leaf.notes,
     )

@@ -8,7 +8,7 @@ from optmap.kernels.code_options import WeightPacking
 from optmap.kernels.kernel_roles import KernelKind
 from optmap.native.code import ALIGNMENT, Buffer
 from optmap.native.emit.leaf import Site
-from optmap.native.emit.nest import smaller_text, threads_of
+from optmap.native.emit.nest import smaller_text
 from optmap.native.emit.packing import write_packing
 from optmap.native.emit.writer import Writer
 from optmap.workloads.workload import Semantics, Workload
@@ -57,7 +57,7 @@ def write_packings(out: Writer, site: Site, buffers: tuple[Buffer, ...]) -> None
             else:
                 out.line(f"{head}(const {kind} *restrict plain, {kind} *restrict packed);")
                 out.line()
-            write_packing(out, head, kind, buffer, threads_of(site.mapping))
+            write_packing(out, head, kind, buffer, site.mapping.ways)
             out.line()
 
 
@@ -79,7 +79,7 @@ def workspace_of(site: Site, buffers: tuple[Buffer, ...]) -> dict[int, int]:
 
 def write_entry(out: Writer, site: Site, buffers: tuple[Buffer, ...]) -> None:
     """The function that computes the workload."""
-    threads, places = threads_of(site.mapping), workspace_of(site, buffers)
+    threads, places = site.mapping.ways, workspace_of(site, buffers)
     names = list(site.tensors)
     head = f"void {site.entry}({', '.join((*site.arguments, *(['void *restrict workspace'] if places[-1] else [])))})"
     out.line(f"{head};")

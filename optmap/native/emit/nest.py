@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import prod
 
 from optmap.base.errors import InputError
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native.emit.leaf import LeafCode, Site
+from optmap.native.emit.points import where
 from optmap.native.emit.writer import Writer
 from optmap.workloads.workload import Workload
 
@@ -48,11 +48,6 @@ def check_splits(workload: Workload, mapping: Mapping) -> None:
                     f"level {level.level}: {dim} is split {ways} ways, but it is {kind}: threads would add to the "
                     f"same elements of {workload.output.name}; split {' or '.join(sorted(alone)) or 'nothing'}"
                 )
-
-
-def threads_of(mapping: Mapping) -> int:
-    """Instances that the splits of all levels feed together."""
-    return prod(prod(level.spatial.values()) for level in mapping.levels)
 
 
 def write_nest(out: Writer, site: Site, leaf: LeafCode) -> None:
@@ -120,8 +115,8 @@ class _Function:
         for (at, dim), (step, ways) in self.parts.items():
             if at == number:
                 shares[dim] = _share(self.out, f"{self.site.dims[dim]}_{number}", tile[dim], step, ways)
-        guards = [f"{share.start} < {share.end}" for dim, share in shares.items() if share is not tile[dim]]
-        with self.out.blocks([f"if ({' && '.join(guards)})"] if guards else []):
+        some = where(f"{share.start} < {share.end}" for dim, share in shares.items() if share is not tile[dim])
+        with self.out.blocks(some):
             self.level(number - 1, shares)
 
 

@@ -7,7 +7,7 @@ from optmap.kernels.kernel_roles import KernelKind
 from optmap.native.code import Buffer
 from optmap.native.emit.indices import element_text
 from optmap.native.emit.leaf import LeafCode, Site
-from optmap.native.emit.points import point_loops
+from optmap.native.emit.points import point_loops, where
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of
 
@@ -56,10 +56,10 @@ def _loop(name: str) -> str:
 
 def _zeros(out: Writer, site: Site, names: dict[str, str], element: str) -> None:
     """The first visit of a region starts from zero."""
-    first = [f"d_{site.dims[d]} == 0" for d in site.workload.reduction_dims if d in names]
+    first = where(f"d_{site.dims[d]} == 0" for d in site.workload.reduction_dims if d in names)
     loops = [_loop(names[d]) for d in names if d in site.workload.output.dims]
     out.comment("the first visit starts from zero")
-    with out.blocks([*([f"if ({' && '.join(first)})"] if first else []), *loops]):
+    with out.blocks([*first, *loops]):
         out.line(f"{element} = 0;")
 
 

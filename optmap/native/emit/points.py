@@ -1,17 +1,43 @@
-"""Loops over single iterations, in which operations on padding are left out."""
+"""Loops over single iterations, in which what conditions or padding leave out is not done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from optmap.native.emit.indices import index_text
 from optmap.workloads.workload import Workload
 
 
+def where(tests: Iterable[str]) -> list[str]:
+    """The head of what is done where all of some tests hold; none without tests."""
+    every = " && ".join(tests)
+    return [f"if ({every})"] if every else []
+
+
+def guarded(loops: Mapping[str, str], tests: Iterable[tuple[AbstractSet[str], str]]) -> list[str]:
+    """Heads of blocks inside each other: loops, and tests as soon as the last of their dims is known.
+
+    Args:
+        loops: the head of each dim's loop, outermost first; other dims are known before.
+        tests: dims of each, and its C.
+    """
+    heads, known = list[str](), set[str]()
+    waiting = {test: dims & loops.keys() for dims, test in tests}
+    for dim in ("", *loops):
+        if dim:
+            heads.append(loops[dim])
+            known.add(dim)
+        now = [test for test, dims in waiting.items() if dims <= known]
+        heads += where(now)
+        waiting = {test: dims for test, dims in waiting.items() if test not in now}
+    return heads
+
+
 def point_loops(
     workload: Workload, names: Mapping[str, str], order: Iterable[str], loop: Callable[[str], str]
 ) -> list[str]:
-    """Heads of blocks inside each other: loops, and tests of a subscript as soon as its last dim is known.
+    """Heads of blocks inside each other: loops, and tests of subscripts that padding may be at.
 
     Args:
         workload: gives the subscripts with implicit padding.
@@ -19,18 +45,9 @@ def point_loops(
         order: dims of the loops, outermost first, all of them in `names`.
         loop: the head of a dim's loop.
     """
-    ranged = [axis for tensor in workload.tensors for axis in tensor.axes if axis.real is not None]
-    heads: list[str] = []
-    known: set[str] = set()
-    tested: set[str] = set()
-    for dim in (None, *order):
-        if dim is not None:
-            heads.append(loop(dim))
-            known.add(dim)
-        for axis in ranged:
-            if axis.real is not None and {d for d in axis.dims if d in names} <= known:
-                index = index_text(axis, names)
-                test = f"if ({index} >= {axis.real[0]} && {index} <= {axis.real[1]})"
-                heads += [test] if test not in tested else []
-                tested.add(test)
-    return heads
+    tests = []
+    for axis in (axis for tensor in workload.tensors for axis in tensor.axes):
+        if axis.real is not None:
+            index = index_text(axis, names)
+            tests.append(({*axis.dims}, f"{index} >= {axis.real[0]} && {index} <= {axis.real[1]}"))
+    return guarded({dim: loop(dim) for dim in order}, tests)

@@ -10,14 +10,16 @@ one when the row is complete (`ends`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from optmap.base.errors import InputError
 from optmap.mappings.nodes import Address, Loop, Sequence, is_above
 from optmap.mappings.tree import MappingTree
+from optmap.native.code import Buffer, TensorLayout
 from optmap.native.emit.functions import end_of
 from optmap.native.emit.leaf import C_TYPES
 from optmap.native.emit.names import c_names
+from optmap.workloads.access import Subscript, TensorAccess
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.expression import Apply, reads
 from optmap.workloads.row_statistics import RowStatistic
@@ -27,7 +29,10 @@ from optmap.workloads.workload import Semantics, Workload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFunction:
-    """C of one function; `{x}` is an element, `{n}` the elements of a row, `{f}` the end of names of type float."""
+    """C of one function.
+
+    `{x}` is an element, `{n}` the elements of a row, `{f}` the end of names of type float, `{e}` is added under roots.
+    """
 
     first: tuple[str, ...]
     """What is kept of a row before its first element."""
@@ -52,6 +57,8 @@ class RowFunction:
         return "{n}" in " ".join((*self.before, *self.summed, self.ends, self.whole))
 
 
+UNDER_ROOTS = "1e-5"
+"""What is added under roots, which keeps rows of zeros finite; frameworks have numbers of that size."""
 ROW_FUNCTIONS_IN_C: Mapping[str, RowFunction] = {
     # the largest element, the sum of exponentials below that, the largest element of that sum, the factor
     "softmax": RowFunction(
@@ -71,8 +78,8 @@ ROW_FUNCTIONS_IN_C: Mapping[str, RowFunction] = {
     "rmsnorm": RowFunction(
         first=("0",),
         seen="row[0] += {x} * {x};",
-        ends="{n} == 0 ? 1 : 1 / sqrt{f}(row[0] / {n} + 1e-5{f})",
-        whole="{x} / sqrt{f}(row[0] / {n} + 1e-5{f})",
+        ends="{n} == 0 ? 1 : 1 / sqrt{f}(row[0] / {n} + {e})",
+        whole="{x} / sqrt{f}(row[0] / {n} + {e})",
     ),
     # the mean (the sum until it is complete), the sum of squared distances to it
     "layernorm": RowFunction(
@@ -80,10 +87,10 @@ ROW_FUNCTIONS_IN_C: Mapping[str, RowFunction] = {
         seen="row[0] += {x};",
         before=("row[0] /= {n};",),
         summed=("row[1] += ({x} - row[0]) * ({x} - row[0]);",),
-        whole="({x} - row[0]) / sqrt{f}(row[1] / {n} + 1e-5{f})",
+        whole="({x} - row[0]) / sqrt{f}(row[1] / {n} + {e})",
     ),
 }
-"""What is added under roots keeps rows of zeros finite; frameworks have numbers of that size."""
+"""By the name of the function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +126,29 @@ class RowBlock:
         return (*self.function.first, *(["0"] if self._counted else []))
 
     @property
+    def buffer(self) -> Buffer:
+        """The block of a single row: along the last subscript stands what is kept of it."""
+        rank = len(self.statistic.access.axes)
+        return Buffer(
+            tensor=self.statistic.name,
+            shape=(*(1 for _ in range(rank)), len(self.first)),
+            origin=tuple(0 for _ in range(rank + 1)),
+            bits=self.statement.output.bits,
+            layout=TensorLayout.plain(rank + 1),
+        )
+
+    def beginning(self, access: TensorAccess) -> TensorAccess:
+        """The first of what is kept of the row of an access to the statistic."""
+        return replace(access, axes=(*access.axes, Subscript(terms=())))
+
+    @property
     def _counted(self) -> bool:
         return not self.count and self.function.counts
 
     def text(self, line: str, x: str = "") -> str:
         """A line of the function in C, where `row` is the place of a row."""
-        return line.format(x=x, n=self.count or f"row[{len(self.function.first)}]", f=end_of(self.kind))
+        f = end_of(self.kind)
+        return line.format(x=x, n=self.count or f"row[{len(self.function.first)}]", f=f, e=f"{UNDER_ROOTS}{f}")
 
     def seen(self, x: str) -> list[str]:
         """Statements at an element that goes by."""

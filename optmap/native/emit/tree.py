@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import chain
-from math import prod
+from itertools import accumulate, chain
 
 from optmap.base.errors import InputError
 from optmap.count.trees import check_boxes
@@ -23,20 +22,20 @@ from optmap.kernels.kernel_roles import KernelKind
 from optmap.machines.machine import Machine
 from optmap.mappings.nodes import Address, Compute, Keep, Loop, Node, Sequence, is_above
 from optmap.mappings.tree import MappingTree
-from optmap.native.code import ALIGNMENT, Code
+from optmap.native.code import ALIGNMENT, Buffer, Code
 from optmap.native.emit.entry import write_head
 from optmap.native.emit.functions import FunctionTexts
-from optmap.native.emit.indices import element_text, index_text, sum_text
+from optmap.native.emit.indices import element_text, index_text
 from optmap.native.emit.leaf import C_TYPES
 from optmap.native.emit.names import c_names, dim_names, entry_name
 from optmap.native.emit.nest import DimRegion, tile_loop
+from optmap.native.emit.points import guarded, where
 from optmap.native.emit.row_functions import RowBlock, row_blocks
 from optmap.native.emit.tree_lines import in_lines
 from optmap.native.emit.writer import Writer
 from optmap.native.layouts import buffers_of, plain_layouts
 from optmap.workloads.access import TensorAccess
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.domain import Condition
 from optmap.workloads.statement import Statement, Update
 from optmap.workloads.workload import Semantics, Workload
 
@@ -71,16 +70,6 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
     return _TreeFunction(lined).code(notes)
 
 
-@dataclass(frozen=True, slots=True)
-class RowPlace:
-    """The block of rows while code is inside the loops around it."""
-
-    shape: tuple[int, ...]
-    """Rows along each subscript."""
-    first: Mapping[str, str]
-    """C expression of the first iteration per dim."""
-
-
 class _TreeFunction:
     """The function while it is written."""
 
@@ -91,17 +80,16 @@ class _TreeFunction:
         self.names = c_names(self.workload.roles, "tensor", self.dims.values())
         self.functions = FunctionTexts(self.entry)
         self.out = Writer()
-        self.row_places: dict[str, RowPlace] = {}
-        """Per statement with a function of rows where these are, once the loops around them are written."""
         self.inside: dict[Address, Regions] = {}
         """What the loops around every sequence leave."""
         self.first: dict[str, dict[str, str]] = {}
-        """Of an intermediate whose block the loops so far are around: C expression of the first iteration per dim."""
+        """Per block that the loops so far are around: C expression of the first iteration per dim."""
         accesses = self.workload.accesses
         buffers = buffers_of(self.workload, plain_layouts(self.workload))
         self.buffers = {access.name: buffer for access, buffer in zip(accesses, buffers, strict=True)}
-        """Per tensor; of an intermediate its block, once the loops around it are written."""
+        """Per tensor and statistic of rows; of what is kept in a block this one, once the loops around are written."""
         self.rows = row_blocks(tree, (*self.dims.values(), *self.names.values()))
+        self.buffers |= {rows.statistic.name: rows.buffer for rows in self.rows.values()}
         self.functions.calls_math = bool(self.rows)
 
     @cached_property
@@ -137,17 +125,14 @@ class _TreeFunction:
         outside = self.outside
         whole = {d: DimRegion(start="0", end=str(n), size=n, whole=True) for d, n in self.workload.sizes}
         self._nodes(self.tree.nodes, (), whole, 0)
-        places, row_starts, workspace = {}, dict[str, int](), 0
-        for tensor in sorted(self.homes):
-            buffer, places[tensor] = self.buffers[tensor], workspace
-            workspace += _aligned(buffer.layout.size(buffer.shape) * buffer.bits // 8)
-        for name, rows in sorted(self.rows.items()):
-            words = len(rows.first) * prod(self.row_places[name].shape)
-            row_starts[name], workspace = workspace, workspace + _aligned(words * rows.statement.output.bits // 8)
+        blocks = {self.names[tensor]: self.buffers[tensor] for tensor in sorted(self.homes)}
+        notes += tuple(
+            f"{name}: a block of {' x '.join(map(str, block.shape))} in the workspace" for name, block in blocks.items()
+        )
+        blocks |= {rows.name: self.buffers[rows.statistic.name] for _, rows in sorted(self.rows.items())}
+        starts = [0, *accumulate(_bytes(block) for block in blocks.values())]
         buffers = tuple(self.buffers[name] for name in outside)
         names = tuple(self.names[name] for name in outside)
-        blocks = {tensor: " x ".join(map(str, self.buffers[tensor].shape)) for tensor in places}
-        notes += tuple(f"{self.names[tensor]}: a block of {block} in the workspace" for tensor, block in blocks.items())
         source = Writer()
         write_head(source, self.workload, KernelKind.PLAIN, dict(zip(names, buffers, strict=True)), notes)
         source.lines(self.functions.text)
@@ -155,16 +140,13 @@ class _TreeFunction:
             f"{'const ' if number else ''}{C_TYPES[buffer.bits]} *restrict {name}"
             for number, (name, buffer) in enumerate(zip(names, buffers, strict=True))
         ]
-        head = f"void {self.entry}({', '.join([*arguments, *(['void *restrict workspace'] if workspace else [])])})"
+        head = f"void {self.entry}({', '.join([*arguments, *(['void *restrict workspace'] if blocks else [])])})"
         source.line(f"{head};")
         source.line()
         with source.block(head):
-            for tensor, place in places.items():
-                kind = C_TYPES[self.buffers[tensor].bits]
-                source.line(f"{kind} *restrict {self.names[tensor]} = ({kind} *)((char *)workspace + {place});")
-            for statement, place in row_starts.items():
-                rows = self.rows[statement]
-                source.line(f"{rows.kind} *restrict {rows.name} = ({rows.kind} *)((char *)workspace + {place});")
+            for (name, block), start in zip(blocks.items(), starts, strict=False):
+                kind = C_TYPES[block.bits]
+                source.line(f"{kind} *restrict {name} = ({kind} *)((char *)workspace + {start});")
             source.lines(self.out.text())
         return Code(
             workload=self.workload,
@@ -178,7 +160,7 @@ class _TreeFunction:
             buffers=buffers,
             names=names,
             threads=1,
-            workspace=workspace,
+            workspace=starts[-1],
             notes=notes,
         )
 
@@ -204,7 +186,8 @@ class _TreeFunction:
                         inside = loops.enter_context(tile_loop(self.out, name, tile, regions[dim]))
                         regions, depth = {**regions, dim: inside}, depth + 1
                     case Sequence(branches=branches):
-                        self._place((*base, number), regions)
+                        for tensor in (tensor for tensor, home in self.homes.items() if home == (*base, number)):
+                            self._place(self.workload.statement(tensor).output, regions)
                         self.inside[*base, number] = regions
                         for branch, inner in enumerate(branches):
                             self._nodes(inner, (*base, number, branch), regions, depth)
@@ -214,13 +197,12 @@ class _TreeFunction:
                     case Compute(statement=name):
                         self._leaf(self.workload.statement(name), regions)
 
-    def _place(self, sequence: Address, regions: Regions) -> None:
-        """The blocks that the loops around a sequence are around."""
-        for tensor in (tensor for tensor, home in self.homes.items() if home == sequence):
-            axes = self.workload.statement(tensor).output.axes
-            shape = tuple(axis.span({d: regions[d].size for d in axis.dims}) for axis in axes)
-            self.buffers[tensor] = replace(self.buffers[tensor], shape=shape)
-            self.first[tensor] = {d: regions[d].start for axis in axes for d in axis.dims}
+    def _place(self, access: TensorAccess, regions: Regions) -> None:
+        """The block that the loops so far are around, of what an access touches inside them."""
+        buffer, sizes = self.buffers[access.name], {d: regions[d].size for d in access.dims}
+        shape = tuple(axis.span(sizes) for axis in access.axes)
+        self.buffers[access.name] = replace(buffer, shape=(*shape, *buffer.shape[len(shape) :]))
+        self.first[access.name] = {d: regions[d].start for d in access.dims}
 
     def _leaf(self, statement: Statement, regions: Regions) -> None:
         """What the loops leave of a statement."""
@@ -238,25 +220,24 @@ class _TreeFunction:
         empty = role is TensorRole.INTERMEDIATE or self.workload.semantics is Semantics.ASSIGN
         outputs = [heads[d] for axis in statement.output.axes for d in axis.dims if d in heads]
         if empty and statement.reduction_dims:
-            with self.out.blocks([*self._where(statement, regions, begins=None), *outputs]):
+            with self.out.blocks([*self._begins(statement, regions), *outputs]):
                 self.out.line(f"{target} = 0;")
         read = [rows for rows in self.rows.values() if rows.part and statement.name in rows.statistic.reads]
         incomplete = read if statement.reduction_dims else []
         for rows in incomplete:
             if rows.function.rescaled:
-                first = self._where(statement, regions, begins=self.inside[rows.sequence])
+                first = self._begins(statement, regions, self.inside[rows.sequence])
                 self._multiply(statement, rows, rows.function.rescaled, [*first, *outputs], at)
         sign = "=" if empty and not statement.reduction_dims else "+="
         kind = C_TYPES[statement.output.bits]
         value = self.functions.value(statement, [self._element(each, at) for each in statement.inputs], kind)
-        with self.out.blocks(self._guarded(statement, at, {d: heads[d] for d in order})):
+        with self.out.blocks(guarded({d: heads[d] for d in order}, self._tests(statement, at))):
             self.out.line(f"{target} {sign} {value};")
-        if sign == "=" and self._read_beyond(statement):
-            with self.out.blocks([*outputs, f"if (!({self._met(statement, at)}))"]):
-                self.out.line(f"{target} = 0;")
+        if sign == "=":
+            self._clear(statement, at, outputs)
         for rows in incomplete:
             ends = {d: str(self.workload.extents[d]) for d in statement.reduction_dims}
-            last = _if(f"{regions[d].end} == {end}" for d, end in ends.items() if regions[d].end != end)
+            last = where(f"{regions[d].end} == {end}" for d, end in ends.items() if regions[d].end != end)
             self._multiply(statement, rows, rows.function.ends, [*last, *outputs], at)
 
     def _go_by(self, rows: RowBlock, regions: Regions) -> None:
@@ -283,33 +264,21 @@ class _TreeFunction:
             if regions[d].size > 1
         }
 
-    def _where(self, statement: Statement, regions: Regions, *, begins: Regions | None) -> list[str]:
-        """The condition that sums begin: at 0, or where what the loops of a sequence leave begins."""
-        starts = {d: "0" if begins is None else begins[d].start for d in statement.reduction_dims}
-        return _if(f"{regions[d].start} == {start}" for d, start in starts.items() if regions[d].start != start)
+    def _begins(self, statement: Statement, regions: Regions, outside: Regions | None = None) -> list[str]:
+        """The head of what is done where sums begin: at 0, or where what is left outside begins."""
+        starts = {d: "0" if outside is None else outside[d].start for d in statement.reduction_dims}
+        return where(f"{regions[d].start} == {start}" for d, start in starts.items() if regions[d].start != start)
 
-    def _guarded(self, statement: Statement, at: Mapping[str, str], heads: Mapping[str, str]) -> list[str]:
-        """Loops, and the conditions of a statement as soon as their dims are known."""
-        found, known = list[str](), {*statement.dims} - {*heads}
-        left = list(statement.domain)
-        for dim in ("", *heads):
-            known.add(dim)
-            found += [heads[dim]] if dim else []
-            now = [each for each in left if each.dims <= known]
-            left = [each for each in left if each not in now]
-            found += _if(self._condition(each, at) for each in now)
-        return found
-
-    def _condition(self, condition: Condition, at: Mapping[str, str]) -> str:
-        left, right = index_text(condition.left, at), index_text(condition.right, at)
-        return f"{left} {condition.relation.value} {right}"
+    def _tests(self, statement: Statement, at: Mapping[str, str]) -> list[tuple[frozenset[str], str]]:
+        """The conditions of a statement in C, each with its dims."""
+        return [
+            (each.dims, f"{index_text(each.left, at)} {each.relation.value} {index_text(each.right, at)}")
+            for each in statement.domain
+        ]
 
     def _begin(self, rows: RowBlock, regions: Regions) -> None:
         """The place of rows, and what is kept of them before their first element."""
-        axes = rows.statistic.access.axes
-        shape = tuple(axis.span({d: regions[d].size for d in axis.dims}) for axis in axes)
-        place = RowPlace(shape=shape, first={d: regions[d].start for axis in axes for d in axis.dims})
-        self.row_places[rows.statement.name] = place
+        self._place(rows.statistic.access, regions)
         self._rows(rows, regions, [f"row[{number}] = {value};" for number, value in enumerate(rows.first)], [])
 
     def _appraise(self, rows: RowBlock, regions: Regions) -> None:
@@ -325,20 +294,15 @@ class _TreeFunction:
         if before or passes:
             self.out.comment(f"what {statement.output} is worth by its row" + (" so far" if rows.part else ""))
             self._rows(rows, regions, before, passes)
-        if self._read_beyond(statement):
-            with self.out.blocks([*heads.values(), f"if (!({self._met(statement, at)}))"]):
-                self.out.line(f"{x} = 0;")
+        self._clear(statement, at, heads.values())
 
-    def _read_beyond(self, statement: Statement) -> bool:
-        """Whether elements of a statement are read that its conditions leave out: they are 0."""
-        readers = [
-            each for each in self.workload.statements if statement.name in {access.name for access in each.inputs}
-        ]
-        return any(not {*statement.domain} <= {*each.domain} for each in readers)
-
-    def _met(self, statement: Statement, at: Mapping[str, str]) -> str:
-        """Whether a point meets all conditions of its statement, in C."""
-        return " && ".join(self._condition(each, at) for each in statement.domain)
+    def _clear(self, statement: Statement, at: Mapping[str, str], heads: Iterable[str]) -> None:
+        """Elements that the conditions of a statement leave out are 0, if somebody reads them."""
+        readers = (each for each in self.workload.statements if statement.name in {a.name for a in each.inputs})
+        if any(not {*statement.domain} <= {*each.domain} for each in readers):
+            met = " && ".join(text for _, text in self._tests(statement, at))
+            with self.out.blocks([*heads, f"if (!({met}))"]):
+                self.out.line(f"{self._element(statement.output, at)} = 0;")
 
     def _rows(self, rows: RowBlock, regions: Regions, before: list[str], passes: list[list[str]]) -> None:
         """Statements per row, and passes over its elements."""
@@ -351,19 +315,13 @@ class _TreeFunction:
                 self._to_row(rows, rows.statistic.access, at)
             self.out.lines(*before)
             for lines in passes:
-                with self.out.blocks(self._guarded(statement, at, inner)):
+                with self.out.blocks(guarded(inner, self._tests(statement, at))):
                     self.out.lines(*lines)
 
     def _to_row(self, rows: RowBlock, access: TensorAccess, at: Mapping[str, str]) -> None:
         """The place of a row, from an access to it."""
-        place, terms, stride = self.row_places[rows.statement.name], list[tuple[str, int]](), len(rows.first)
-        for axis, size in reversed(list(zip(access.axes, place.shape, strict=True))):
-            (dim, _), *_ = axis.terms
-            start = place.first.get(dim, "0")
-            if at[dim] != start:
-                terms.append((at[dim] if start == "0" else f"({at[dim]} - {start})", stride))
-            stride *= size
-        self.out.line(f"{rows.kind} *const row = {rows.name} + {sum_text(reversed(terms))};")
+        place = self._place_of(rows.statistic.name, rows.beginning(access), at)
+        self.out.line(f"{rows.kind} *const row = {rows.name} + {place};")
 
     def _contiguous(self, statement: Statement, dim: str) -> int:
         """How many accesses stay where they are or go to the next element with the next iteration of a dim."""
@@ -377,21 +335,18 @@ class _TreeFunction:
     def _element(self, access: TensorAccess, at: Mapping[str, str]) -> str:
         """An element, where every dim is at a C expression."""
         tensor = self.stored[access.name]
-        first = self.first.get(tensor, {})
-        places = {}
+        return f"{self.names[tensor]}[{self._place_of(tensor, access, at)}]"
+
+    def _place_of(self, block: str, access: TensorAccess, at: Mapping[str, str]) -> str:
+        """Where an element lies in a tensor or a block."""
+        places, first = dict[str, str](), self.first.get(block, {})
         for dim in access.dims:
             start = first.get(dim, "0")
             if at[dim] != start:
                 places[dim] = at[dim] if start == "0" else f"({at[dim]} - {start})"
-        return f"{self.names[tensor]}[{element_text(access, self.buffers[tensor], places)}]"
+        return element_text(access, self.buffers[block], places)
 
 
-def _if(tests: Iterable[str]) -> list[str]:
-    """The head of what is done where all of some tests hold; none without tests."""
-    every = " && ".join(tests)
-    return [f"if ({every})"] if every else []
-
-
-def _aligned(size: int) -> int:
-    """Bytes that so many take with what is left of their last line."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def _bytes(block: Buffer) -> int:
+    """Those of a block, with what is left of its last line."""
+    return -(-block.layout.size(block.shape) * block.bits // (8 * ALIGNMENT)) * ALIGNMENT

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from optmap.base.errors import CheckError, InputError, SolverUnavailableError
-from optmap.base.share import Tell
+from optmap.base.share import Tell, unheard
 from optmap.base.shown import Shown
 from optmap.machines.core import Core
 from optmap.machines.machine import Level, LevelKind, Machine
@@ -75,7 +75,7 @@ def detect_host(
     *,
     name: str = "host",
     quick: bool = False,
-    progress: Tell = lambda text, fraction: None,
+    progress: Tell = unheard,
     system: Path = SYSTEM,
     cpuinfo: Path = CPUINFO,
     usable: tuple[int, ...] | None = None,

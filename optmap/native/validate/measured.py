@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optmap.base.share import Tell
+from optmap.base.share import Tell, unheard
 from optmap.kernels.code_options import CodeOptions
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
@@ -36,9 +36,7 @@ def emit_samples(
     return tuple(emit_code(workload, mapping, machine, options) for mapping in mappings)
 
 
-def build_samples(
-    codes: Sequence[Code], *, folder: Path | None = None, progress: Tell = lambda text, done: None
-) -> tuple[Kernel, ...]:
+def build_samples(codes: Sequence[Code], *, folder: Path | None = None, progress: Tell = unheard) -> tuple[Kernel, ...]:
     """Compile codes, as many at a time as there are processors.
 
     Args:
@@ -85,7 +83,7 @@ def ready_samples(workload: Workload, kernels: Sequence[Kernel], *, seed: int = 
 
 
 def time_samples(
-    samples: Sequence[Ready], *, rounds: int = 5, progress: Tell = lambda text, done: None
+    samples: Sequence[Ready], *, rounds: int = 5, progress: Tell = unheard
 ) -> tuple[tuple[float, ...], ...]:
     """Time samples in turns, warm, so that what the machine does meets them all.
 

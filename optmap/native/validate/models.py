@@ -11,12 +11,9 @@ from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
 from optmap.workloads.workload import Workload
 
-TIME, BOTTLENECK = "time", "bottleneck"
-MODELS = {
-    TIME: "cycles of the kernel and of lines that it waits for",
-    BOTTLENECK: "the slowest level's words over its bandwidth (MOpt sections 3 to 5)",
-}
-"""Models by name."""
+MODELS = TIME, BOTTLENECK = "time", "bottleneck"
+"""Cycles of the kernel and of lines that it waits for; the slowest level's words over its bandwidth (MOpt sections 3 to
+5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from statistics import median
 from typing import ClassVar
 
 from optmap.base.errors import InputError
-from optmap.base.share import Tell, part_of
+from optmap.base.share import Tell, part_of, unheard
 from optmap.base.shown import Shown
 from optmap.count.timing import Prediction, predict
 from optmap.kernels.code_options import CodeOptions
@@ -145,7 +145,7 @@ def validate_layers(
     models: tuple[str, ...] = (TIME,),
     options: CodeOptions | None = None,
     folder: Path | None = None,
-    progress: Tell = lambda text, done: None,
+    progress: Tell = unheard,
 ) -> Validation:
     """Hold models against simulated caches and the clock; see `optmap.validate`.
 
@@ -210,9 +210,7 @@ def draw_layer(
     ]
 
 
-def simulate_layer(
-    drawn: Drawn, machine: Machine, *, progress: Tell = lambda text, done: None
-) -> list[tuple[ValidatedMapping, Code]]:
+def simulate_layer(drawn: Drawn, machine: Machine, *, progress: Tell = unheard) -> list[tuple[ValidatedMapping, Code]]:
     """The samples with the traffic of the machine's caches under their loops, in the layouts of their code."""
     found = []
     for number, (sample, code) in enumerate(drawn):
@@ -229,7 +227,7 @@ def measure_layer(
     rounds: int = 5,
     seed: int = 0,
     folder: Path | None = None,
-    progress: Tell = lambda text, done: None,
+    progress: Tell = unheard,
 ) -> list[tuple[ValidatedMapping, Code]]:
     """The samples with their measured time, every one checked before; errors as for `validate_layers`."""
     kernels = build_samples([code for _, code in drawn], folder=folder, progress=progress)

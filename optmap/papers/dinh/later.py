@@ -5,11 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from math import isqrt, sqrt
+from random import Random
 
 from optmap.api import solve
 from optmap.baselines.randomized import RandomizedProduct, randomized_bound, randomized_tiling
 from optmap.papers.items import Collected, Rows
-from optmap.papers.rows import Reason, claimed, held, refuted
+from optmap.papers.rows import Reason, claimed, held, refuted, unreachable
 from optmap.workloads.workload import Semantics
 
 LATER = Collected()
@@ -30,15 +31,64 @@ def lemma_21() -> Rows:
         problem = _problem(cost)
         printed = 2 * d * m * n * sqrt(float(min(cost, Fraction(1))) / problem.memory_words)
         own = float(randomized_bound(problem).cost)
+        touched = d * n + m * n + float(cost) * d * m
+        dearer = own - float(randomized_bound(_problem(Fraction(1))).cost)
         yield held(
             f"loads, h = {cost}, M = 4,096",
             round(printed),
             round(own),
             within=0.001,
             because=Reason(
-                text="what is touched once, and every element of S generated once, is more", tested=own > printed
+                text=f"every element of S is generated once before it is loaded: {dearer:,.0f} more than with h = 1"
+                if cost > 1
+                else f"results and A are loaded once and S is generated once, {touched:,.0f} in all, which is more",
+                tested=dearer == float(cost - 1) * d * m if cost > 1 else own == touched > printed,
             ),
         )
+
+
+@LATER.item("Formulas (5.1.1) to (5.1.7)", "Operations of a segment, and what they cost", where="section 5.1")
+def segments_of_cost() -> Rows:
+    """With M = x = 8: points that meet the constraints beside the largest number that is printed."""
+    memory, x = 8, 8
+    s, h = 4.0, 1.0
+    reached, printed = (2 * memory + x - h * s) / 2 * sqrt(s), (2 * memory - h * s) / 2 * sqrt(s)
+    yield refuted(
+        "(5.1.5), first line: most operations of a segment, h = 1, s = s_r = 4",
+        printed,
+        reached,
+        counterexample=f"10 elements of each matrix and 4 of S cost no more than M + x: {reached:g} operations; x is "
+        "lost in the line",
+        false=reached > printed,
+    )
+    h, s = 4.0, (2 * memory + x) / 3
+    reached, printed = (2 * memory + x - s) / 2 * sqrt(s), sqrt((2 * memory + x) ** 3 / (27 * h))
+    yield refuted(
+        "upper bound on the operations of a segment, h = 4",
+        round(printed, 3),
+        round(reached, 3),
+        counterexample="8 elements of S loaded, none generated, and 8 of each matrix; h' = min(h, 1) is meant",
+        false=reached > printed,
+    )
+    costs = [(memory + each) * sqrt(27 / (2 * memory + each) ** 3) for each in range(1, 200)]
+    yield claimed(
+        "(5.1.7): x that maximizes it, M = 8",
+        str(memory),
+        costs.index(max(costs)) + 1,
+        holds=max(costs) == costs[memory - 1],
+    )
+    yield held("(5.1.7) at x = M over dmn: 2*sqrt(h'/M)", 2 / sqrt(memory), costs[memory - 1], within=1e-12)
+
+
+@LATER.item("Algorithm 9", "A product that pays nothing for S", where="section 5.1")
+def algorithm_9() -> Rows:
+    """Bipartite operations: a segment of 2M words has M^2 of them at most."""
+    memory = 64
+    most = max(a * (2 * memory - a) for a in range(2 * memory + 1))
+    yield held("most operations of a segment of 2M words, M = 64", memory**2, most)
+    yield unreachable(
+        "rho of rho*dmn/M", None, why="rho is not defined; segments of M words give 1, each of M^2 operations", ours=1
+    )
 
 
 @LATER.item("Theorem 22", "Order of the load cost", where="section 5.1")
@@ -150,6 +200,18 @@ def every_point() -> Rows:
         counterexample=f"scale {scale:.4g}; t_b is rounded up to 1: {words:,} words",
         false=words > memory,
     )
+
+
+@LATER.item("Formulas (6.2.2) and (6.2.3)", "One multiplier for all tile sizes", where="section 6.2.1")
+def multiplier() -> Rows:
+    """The left side of (6.2.1) at a multiple of a point, over that at the point: the fourth power, in fractions."""
+    rng, wrong = Random(7), 0
+    for _ in range(200):
+        point = {dim: Fraction(rng.randint(1, 100), 100) for dim in "bckrswh"}
+        times = Fraction(rng.randint(1, 50), 7)
+        scaled = _footprint({dim: times * part for dim, part in point.items()})
+        wrong += scaled != times**4 * _footprint(point)
+    yield claimed("points of 200 at which alpha^4 does not come out", 0, wrong, holds=not wrong)
 
 
 def _footprint(t: dict[str, Fraction]) -> Fraction:

@@ -9,8 +9,9 @@ from optmap.papers.dinh.convolutions import CONVOLUTIONS
 from optmap.papers.dinh.later import LATER
 from optmap.papers.dinh.lattices import LATTICES
 from optmap.papers.dinh.pebbles import PEBBLES
-from optmap.papers.dinh.performance import PERFORMANCE
+from optmap.papers.dinh.performance import ABSTRACT, PERFORMANCE
 from optmap.papers.dinh.searches import SEARCHES
+from optmap.papers.dinh.statements import DUALS, LIFTED, LOOPS, PROBLEMS
 from optmap.papers.items import Paper
 
 PAPER = Paper(
@@ -18,11 +19,16 @@ PAPER = Paper(
     title="Optimization-Based Mappers and Lower Bounds for Tensor Problems",
     source="Grace Dinh, dissertation, University of California, Berkeley, UCB/EECS-2023-293",
     items=(
+        *ABSTRACT.items,
+        *LOOPS.items,
         *PEBBLES.items,
         *CHAPTER2.items,
+        *PROBLEMS.items,
         *LATTICES.items,
+        *DUALS.items,
         *CHAPTER3.items,
         *CONVOLUTIONS.items,
+        *LIFTED.items,
         *PERFORMANCE.items,
         *LATER.items,
         *ALLOCATIONS.items,

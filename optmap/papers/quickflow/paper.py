@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from optmap.papers.items import Paper
+from optmap.papers.quickflow.claims import CLAIMS, TOOLS
+from optmap.papers.quickflow.relations import RELATIONS
 from optmap.papers.quickflow.search import SEARCH
 from optmap.papers.quickflow.setup import SETUP
 
@@ -10,5 +12,5 @@ PAPER = Paper(
     key="quickflow",
     title="QuickFlow: An Efficient Local Search Method to Map Convolutions on Spatial Architectures",
     source="Marco Ronzani and Cristina Silvano, Politecnico di Milano",
-    items=(*SETUP.items, *SEARCH.items),
+    items=(*CLAIMS.items, *RELATIONS.items, *SETUP.items, *SEARCH.items, *TOOLS.items),
 )

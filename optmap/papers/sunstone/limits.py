@@ -12,9 +12,9 @@ from optmap.files import library
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
 from optmap.mappings.nest_batch import Booleans, Integers
+from optmap.papers.buffers import buffers
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, held, refuted
-from optmap.papers.sunstone.buffers import buffers
 from optmap.questions.policy import Footprint
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.sunstone.tiling_tree import grown_dims, tile_grid, tiles_of

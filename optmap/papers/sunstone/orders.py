@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optmap.machines.fabric import Fabric, fabric_of
+from optmap.papers.buffers import Sizes, all_orders, buffers, outer_words
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, held, refuted
-from optmap.papers.sunstone.buffers import Sizes, all_orders, buffers, outer_words
 from optmap.search.sunstone.inferred import left_orders
 from optmap.search.sunstone.order_trie import InnerOrder, no_further_reuse, reuse_of
 from optmap.workloads.parser import parse_workload
 
 ORDERS = Collected()
 CONV1D = "O[k,p] += I[c,p+r]*W[k,c,r]"
+PLAIN = "O[k,p] += I[p+r]*W[k,r]"
 NAMES = {"O": "ofmap", "I": "ifmap", "W": "weight"}
 EXTENTS = {"k": 4, "c": 6, "p": 8, "r": 3}
 TILE = {"k": 2, "c": 2, "p": 2, "r": 3}
@@ -28,6 +29,24 @@ def fabric(text: str, extents: Sizes) -> Fabric:
 def ones(extents: Sizes) -> Sizes:
     """No dim spread."""
     return dict.fromkeys(extents, 1)
+
+
+@ORDERS.item("Algorithms 1 and 2", "A convolution, tiled, in two orders of its tiles", where="section II-C")
+def tiles_in_order() -> Rows:
+    """Words of L2 with tiles one after the other along p, as printed, and along k, lines 1 and 2 swapped."""
+    extents, tile = {"k": 8, "p": 12, "r": 3}, {"k": 4, "p": 3, "r": 3}
+    along_p, along_k = outer_words(fabric(PLAIN, extents), tile, ones(extents), ["rkp", "rpk"])
+    passes = {dim: extents[dim] // tile[dim] for dim in extents}
+    image = extents["p"] + extents["r"] - 1
+    yield held("Algorithm 2: weight, W1 stays for tile 2", extents["k"] * extents["r"], along_p["W"])
+    yield held("swapped: ifmap, I1 stays for tile 4, halos between tiles along p", image, along_k["I"])
+    yield held("swapped: weight, loaded with every tile", passes["p"] * extents["k"] * extents["r"], along_k["W"])
+    yield claimed(
+        "Algorithm 2 over the order swapped: words of weight, of ifmap",
+        "fewer, more",
+        f"{along_p['W']} over {along_k['W']}, {along_p['I']} over {along_k['I']}",
+        holds=along_p["W"] < along_k["W"] and along_p["I"] > along_k["I"],
+    )
 
 
 @ORDERS.item("Ordering principles", "Loops that reuse a tensor", where="section II-D")

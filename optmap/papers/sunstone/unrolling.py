@@ -8,10 +8,10 @@ from math import prod
 
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
+from optmap.papers.buffers import Sizes, buffers, outer_words
 from optmap.papers.counting import entering
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held, refuted
-from optmap.papers.sunstone.buffers import Sizes, buffers, outer_words
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.parser import parse_workload
 

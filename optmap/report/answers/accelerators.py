@@ -10,7 +10,7 @@ from optmap.base.values import nearest_float
 from optmap.count.meshes.results import SpatialCost
 from optmap.machines.machine import Machine
 from optmap.report.answers.spatial_nest import nest_text
-from optmap.report.tables import constraint_lines, grid, pairs, strongest, workload_lines
+from optmap.report.tables import constraint_lines, grid, notes_text, pairs, strongest, workload_lines
 from optmap.search.explore.driver import End
 from optmap.search.explore.settings import setting_text
 from optmap.search.floors import Number
@@ -49,7 +49,7 @@ def result_table(result: NestAnswer) -> str:
     nest = nest_text(result.nest, result.fabric, result.count).rstrip()
     parts = [head, *cost_parts(result.count), nest, pairs(_summary(result))]
     if result.notes:
-        parts.append("\n".join(f"note: {note}" for note in result.notes))
+        parts.append(notes_text(result.notes))
     return "\n\n".join(parts)
 
 
@@ -151,6 +151,13 @@ def answer_status(result: Answer[Any, Any]) -> str:
     return f"{stop}, {near}"
 
 
+def gap_lines(result: Answer[Any, Any]) -> list[tuple[str, str]]:
+    """How far above the floor it is, if there is one."""
+    if result.gap is None:
+        return []
+    return [("gap", f"{100 * float(result.gap):.2f} % of {result.objective}{_counted(result)} above the floor")]
+
+
 def _counted(result: Answer[Any, Any]) -> str:
     """What the objective of a gap is beside that of the answer."""
     return "" if result.counting.bounded else " (counted exactly)"
@@ -165,7 +172,7 @@ def _summary(result: NestAnswer) -> list[tuple[str, str]]:
             ("  proof", found.proof),
         ]
     rows += _search_lines(found, result.seconds)
-    floor, gap = result.floor, result.gap
+    floor = result.floor
     if floor is not None:
         rows.append(
             (
@@ -174,9 +181,7 @@ def _summary(result: NestAnswer) -> list[tuple[str, str]]:
                 f"energy {energy_text(floor.energy_pj)}, cycles {floor.cycles:,}",
             )
         )
-    if gap is not None:
-        rows.append(("gap", f"{100 * float(gap):.2f} % of {result.objective}{_counted(result)} above the floor"))
-    return rows
+    return [*rows, *gap_lines(result)]
 
 
 ENDS = {

@@ -17,7 +17,7 @@ from optmap.files.machines import machine_document, machine_from
 from optmap.files.workloads import read_workload, workload_document
 from optmap.machines.machine import Machine
 from optmap.report.answers.accelerators import accelerator_line, merit_text
-from optmap.report.tables import grid, pairs, workload_lines
+from optmap.report.tables import grid, notes_text, pairs, workload_lines
 from optmap.workloads.workload import Workload
 
 SCHEMA = "optmap.comparison/1"
@@ -301,7 +301,7 @@ def comparison_table(comparison: Comparison) -> str:
 def _parts(comparison: Comparison | SavedComparison, *parts: str) -> str:
     """A table with what is left out and what a reader should know beneath."""
     left_out = "\n".join(f"left out: {name}: {reason}" for name, reason in comparison.left_out.items())
-    notes = "\n".join(f"note: {note}" for note in comparison.notes)
+    notes = notes_text(comparison.notes)
     return "\n\n".join([*parts, *filter(None, (left_out, notes))])
 
 

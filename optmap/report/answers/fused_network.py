@@ -8,7 +8,7 @@ from optmap.answers.over_capacity.fused import FusedChain, FusedCurve, FusedNetw
 from optmap.base.texts import percent, several, size_text
 from optmap.report.answers.network import sums_document, sums_table
 from optmap.report.merged import names_text
-from optmap.report.tables import grid, pairs, sizes
+from optmap.report.tables import grid, notes_text, pairs, sizes
 
 SOFTMAX = "Softmax"
 IN_PLACE = (
@@ -41,7 +41,7 @@ def fused_table(found: FusedNetwork) -> str:
     parts = [sums_table(found.sums), chains if rows else "no chain of two products was solved"]
     if rows:
         parts.append(pairs(line for each in found.chains for line in _statements(found, each)))
-    parts += [_sums(found), _left([found]), "\n".join(f"note: {note}" for note in _notes(found))]
+    parts += [_sums(found), _left([found]), notes_text(_notes(found))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -75,7 +75,7 @@ def curve_table(curve: FusedCurve) -> str:
         f"{last.linked.name} with chains of two products fused\n" + grid(header, ">>>>>>", rows),
         pairs([(title, "; ".join(paying) or "does not pay") for title, paying in saved.items()]),
         _left(curve.samples),
-        "\n".join(f"note: {note}" for note in _notes(last)),
+        notes_text(_notes(last)),
     ]
     return "\n\n".join(part for part in parts if part)
 

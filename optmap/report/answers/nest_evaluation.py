@@ -15,7 +15,7 @@ from optmap.machines.fabric_notes import fabric_notes
 from optmap.questions.policy import Policy
 from optmap.report.answers.accelerators import accelerator_line, amounts, cost_parts
 from optmap.report.answers.spatial_nest import nest_text
-from optmap.report.tables import constraint_lines, pairs, workload_lines
+from optmap.report.tables import constraint_lines, notes_text, pairs, workload_lines
 
 SCHEMA = "optmap.accelerator-evaluation/1"
 """Name and version of the document."""
@@ -64,7 +64,7 @@ def evaluation_table(evaluation: Evaluation[SpatialCost]) -> str:
         nest_text(solution.nest, solution.fabric, evaluation.count).rstrip(),
         pairs(amounts(evaluation.count)),
         _verdict(evaluation),
-        *(["\n".join(f"note: {note}" for note in notes)] if notes else []),
+        *([notes_text(notes)] if notes else []),
     ]
     return "\n\n".join(parts)
 

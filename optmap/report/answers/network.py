@@ -17,7 +17,7 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.fabric_notes import fabric_notes
 from optmap.questions.options import Merit
 from optmap.report.answers.accelerators import accelerator_line
-from optmap.report.tables import grid, merged_block, pairs, word_text
+from optmap.report.tables import grid, merged_block, notes_text, pairs, word_text
 from optmap.workloads.workload import bytes_of
 
 PRODUCT = "the network's EDP is its energy times its cycles, not the sum of those of its layers"
@@ -219,7 +219,7 @@ def mapped_table(sums: NetworkSums[MappedNetwork]) -> str:
     )
     layers = "Of one occurrence of each layer\n" + grid(header, "<>>>>>><>", [*rows, whole])
     names = merged_block(layer.workload for layer in view.layers)
-    notes = "\n".join(f"note: {note}" for note in _notes(view))
+    notes = notes_text(_notes(view))
     return "\n\n".join([pairs(head), layers, *names, pairs(_summary(view)), notes]) + _left_out(sums)
 
 

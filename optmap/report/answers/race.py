@@ -11,7 +11,7 @@ from optmap.base.texts import in_percent, several
 from optmap.files.machines import machine_document
 from optmap.files.workloads import workload_document
 from optmap.report.answers.accelerators import accelerator_line
-from optmap.report.tables import grid, pairs
+from optmap.report.tables import grid, notes_text, pairs
 from optmap.search.curve import Improvement
 from optmap.search.methods import ALLOCATION, EXACT
 
@@ -139,7 +139,7 @@ def race_table(race: Race) -> str:
     parts = [pairs(head), *(_layer_table(race, layer) for layer in race.layers)]
     if len(race.layers) > 1:
         parts.append(_means_table(race))
-    parts.append("\n".join(f"note: {note}" for note in _notes(race)))
+    parts.append(notes_text(_notes(race)))
     return "\n\n".join(parts)
 
 

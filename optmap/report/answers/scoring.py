@@ -9,7 +9,7 @@ from optmap.base.texts import number
 from optmap.count.meshes.results import SpatialCost
 from optmap.report.answers.accelerators import accelerator_line
 from optmap.report.answers.spatial_nest import nest_text
-from optmap.report.tables import grid, pairs, workload_lines
+from optmap.report.tables import grid, notes_text, pairs, workload_lines
 
 
 def score_table(score: Score) -> str:
@@ -34,7 +34,7 @@ def score_table(score: Score) -> str:
         grid(("", "yours", "best", "ratio"), "<>>>", rows),
         "yours\n" + nest_text(score.nest, score.fabric).rstrip(),
         "best\n" + nest_text(score.best.nest, score.fabric).rstrip(),
-        "\n".join(f"note: {note}" for note in (*score.notes, *score.best.notes)),
+        notes_text((*score.notes, *score.best.notes)),
         score.verdict,
     ]
     return "\n\n".join(part for part in parts if part)

@@ -13,9 +13,10 @@ from optmap.count.meshes.turn_results import InTurnCount
 from optmap.files.machines import machine_document
 from optmap.files.trees import tree_document
 from optmap.files.workloads import workload_document
-from optmap.report.answers.accelerators import accelerator_line, answer_status, merit_text
+from optmap.questions.options import Merit
+from optmap.report.answers.accelerators import accelerator_line, answer_status, gap_lines, merit_text
 from optmap.report.answers.trees import tree_text
-from optmap.report.tables import grid, pairs, workload_lines
+from optmap.report.tables import grid, notes_text, pairs, workload_lines
 from optmap.search.result import Answer
 
 
@@ -30,7 +31,7 @@ def answer_table(answer: Answer[Any, Any]) -> str:
             ("space", answer.space),
         ]
     )
-    notes = "\n".join(f"note: {note}" for note in answer.notes)
+    notes = notes_text(answer.notes)
     parts = [head, *count_tables(answer.count), tree_text(answer.mapping), pairs(_summary(answer)), notes]
     return "\n\n".join(part for part in parts if part)
 
@@ -54,15 +55,10 @@ def _summary(answer: Answer[Any, Any]) -> list[tuple[str, str]]:
     if floor is not None:
         rows.append(("floor", f"{merit_text(floor.of(answer.question.objective))} {unit}, of every schedule in turn"))
         rows += [
-            (
-                f"  {each.statement}",
-                f"energy {energy_text(each.energy_pj)}, cycles {each.cycles:,}",
-            )
+            (f"  {each.statement}", f"energy {energy_text(each.energy_pj)}, cycles {each.cycles:,}")
             for each in floor.statements
         ]
-    if answer.gap is not None:
-        rows.append(("gap", f"{100 * float(answer.gap):.2f} % of {answer.objective} above the floor"))
-    return [*rows, ("time", f"{answer.seconds:.3f} s")]
+    return [*rows, *gap_lines(answer), ("time", f"{answer.seconds:.3f} s")]
 
 
 def _statements(count: InTurnCount) -> str:
@@ -142,7 +138,7 @@ def merit_document(bound: MeshBound) -> dict[str, object]:
         "statements": [
             {
                 "name": each.statement,
-                "energy": amount(each.energy_pj, "pJ"),
+                "energy": amount(each.energy_pj, Merit.ENERGY.unit),
                 "cycles": each.cycles,
                 "port_cycles": each.port_cycles,
             }

@@ -16,6 +16,7 @@ from optmap.report.answers.spatial_nest import nest_text
 from optmap.report.library.machines import machine_table
 from optmap.report.library.showing import machine_yaml, workload_yaml
 from optmap.report.library.workloads import workload_table
+from optmap.report.tables import notes_text
 
 
 def model_table(model: TimeloopModel) -> str:
@@ -28,7 +29,7 @@ def model_table(model: TimeloopModel) -> str:
     if model.nest is not None:
         parts.append("mapping\n" + nest_text(model.nest, model.fabric).rstrip())
     if model.notes:
-        parts.append("\n".join(f"note: {note}" for note in model.notes))
+        parts.append(notes_text(model.notes))
     return "\n\n".join(parts)
 
 

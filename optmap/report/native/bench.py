@@ -10,7 +10,7 @@ from optmap.files.workloads import workload_document
 from optmap.native.bench.results import Bench, BenchMean, LayerBench, WaySamples
 from optmap.native.bench.statistics import COVERED, Ratio
 from optmap.native.run.verdict import MOST_OPERATIONS, MOST_OUTPUTS, MOST_STEPS
-from optmap.report.tables import grid, pairs
+from optmap.report.tables import grid, notes_text, pairs
 
 SCHEMA = "optmap.bench/1"
 """Name and version of the document."""
@@ -149,7 +149,7 @@ def bench_table(bench: Bench) -> str:
     parts += [_layers_table(bench, group) for group in bench.groups.values()]
     if len(bench.layers) > 1 and bench.means:
         parts.append(_means_table(bench))
-    parts.append("\n".join(f"note: {note}" for note in _notes(bench)))
+    parts.append(notes_text(_notes(bench)))
     return "\n\n".join(parts)
 
 

@@ -17,7 +17,7 @@ from optmap.native.validate.validation import (
     ValidatedMapping,
     Validation,
 )
-from optmap.report.tables import grid, pairs
+from optmap.report.tables import grid, notes_text, pairs
 
 SCHEMA = "optmap.validation/1"
 """Name and version of the document."""
@@ -145,7 +145,7 @@ def validation_table(validation: Validation) -> str:
     simulated = [pair for pair in validation.pairs if pair not in {(by, MEASURED) for by in predictions}]
     if simulated:
         parts.append(_caches(validation, simulated))
-    parts.append("\n".join(f"note: {note}" for note in _notes(validation)))
+    parts.append(notes_text(_notes(validation)))
     return "\n\n".join(parts)
 
 

@@ -15,7 +15,7 @@ WIDTH = 0.8
 INCHES = (0.46, 3.2)
 """Width of a layer, height of a panel."""
 LEAST_WIDTH = 7.0
-OURS = "#0072B2"
+OURS = PALETTE[0]
 OTHERS = tuple(color for color in PALETTE if color != OURS)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from optmap.answers.side_by_side.comparison import ComparedWords, Comparison, ComparisonRow
 from optmap.base.texts import several, size_text
 from optmap.report.pictures.axes import capacity_axis, count_axis, new_axes, words_label
-from optmap.report.pictures.series import BOUND_COLOR, COLORS, FLOOR, MARKERS, filled
+from optmap.report.pictures.series import BOUND_COLOR, COLORS, FLOOR, MARKERS, REST, filled
 
 Dashes = tuple[Any, Any]
 """Line styles of a bound and of compulsory traffic."""
@@ -107,7 +107,7 @@ def _floors(
         [row.memory_words * per_word for row, _ in solved],
         [row.bound_on(counted) for row, _ in solved],
         [row.found[name].words for row, name in solved],
-        color="#bbbbbb",
+        color=REST,
         alpha=0.45,
         lw=0,
         label=f"gap: best mapping to bound{said}",

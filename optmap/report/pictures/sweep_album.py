@@ -15,7 +15,7 @@ from optmap.answers.over_capacity.designs import METRICS
 from optmap.answers.over_capacity.networks import NetworkView, network_views
 from optmap.answers.over_capacity.sizing import TARGETS, Sizing, sizing
 from optmap.base.names import choose
-from optmap.base.share import Share, Tell
+from optmap.base.share import Share, Tell, unheard
 from optmap.base.writing import made_folder, save_figure, write_text
 from optmap.report.pictures.folder import FORMATS as IMAGES
 
@@ -117,7 +117,7 @@ def write_album(
     *,
     form: str = "png",
     metrics: tuple[str, str] = ("capacity_bytes", "traffic_bytes"),
-    progress: Tell = lambda _text, _share: None,
+    progress: Tell = unheard,
 ) -> tuple[Path, ...]:
     """Write the pictures: one per curve, one map of gaps per machine, network, Pareto front.
 

@@ -21,7 +21,7 @@ from optmap.report.answers.network import network_table
 from optmap.report.pictures.axes import words_label
 from optmap.report.pictures.compare_plot import nested
 from optmap.report.pictures.pareto_plot import Place, metric_label, nest_metrics, nest_places
-from optmap.report.pictures.series import BOUND_COLOR, PALETTE
+from optmap.report.pictures.series import BOUND_COLOR, PALETTE, REST
 from optmap.report.pictures.sweep_plots import capacity_label, network_bands
 
 STYLE = (
@@ -279,7 +279,7 @@ def _network(view: NetworkView) -> Any:
     sizes = [sample.capacity_bytes for sample in view.total.series[0].samples]
     figure = go.Figure()
     for number, (name, words) in enumerate(network_bands(view)):
-        color = PALETTE[number % len(PALETTE)] if number < 7 else "#bbbbbb"
+        color = PALETTE[number % len(PALETTE)] if number < 7 else REST
         figure.add_scatter(x=sizes, y=words, name=name, stackgroup="layers", line={"color": color, "width": 0.5})
     bound = [view.total.bound_at(size) for size in sizes]
     figure.add_scatter(x=sizes, y=bound, name="proved bound (sum)", line={"color": "#000", "dash": "dash"})

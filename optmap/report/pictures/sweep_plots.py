@@ -17,9 +17,8 @@ from optmap.base.errors import InputError
 from optmap.base.texts import size_text
 from optmap.report.pictures.axes import SIZE, capacity_axis, count_axis, new_axes, styled, words_label
 from optmap.report.pictures.compare_plot import nested
-from optmap.report.pictures.series import BOUND_COLOR, PALETTE, filled
+from optmap.report.pictures.series import BOUND_COLOR, FLOOR, PALETTE, REST, filled
 
-MARKERS = "osD^vP"
 LETTER = 0.085
 """Inches that a letter of a label takes, roughly."""
 MAP_WIDTH = 4.6
@@ -56,7 +55,7 @@ def plot_curve(panel: Panel, *, real_bytes: int | None = None, title: str = "", 
             held, words = [size for size, _ in panel.bounds], [bound for _, bound in panel.bounds]
             axes.plot(held, words, color=BOUND_COLOR, ls="--", marker="x", label="proved bound", zorder=5)
         _shade(axes, panel)
-        axes.axhline(panel.compulsory_words, color="#555555", ls=":", lw=1.4, label="compulsory", zorder=1)
+        axes.axhline(panel.compulsory_words, color=FLOOR, ls=":", lw=1.4, label="compulsory", zorder=1)
         axes.set_yscale("log")
         held = sorted({size for size, _ in panel.bounds} | {s.capacity_bytes for x in panel.series for s in x.samples})
         capacity_axis(axes, capacity_label(panel), sizes=held)
@@ -73,7 +72,7 @@ def _shade(axes: Any, panel: Panel) -> None:
     known, bound, least = best_and_bound(panel)
     if known:
         label = "gap: best mapping to bound"
-        axes.fill_between(known, bound, least, color="#bbbbbb", alpha=0.45, lw=0, label=label, zorder=0)
+        axes.fill_between(known, bound, least, color=REST, alpha=0.45, lw=0, label=label, zorder=0)
 
 
 def _mark_real(axes: Any, real_bytes: int | None, panel: Panel) -> None:
@@ -111,7 +110,7 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         # Small gaps are the interesting ones: the square root gives them more of the scale.
         norm = PowerNorm(0.5, vmin=0.0, vmax=max(*gaps, 1.0))
         axes.set_facecolor("#ffffff")
-        axes.patch.set(hatch="////", edgecolor="#bbbbbb")
+        axes.patch.set(hatch="////", edgecolor=REST)
         widest = sorted({float(edge) for _, series in rows for cell in _cells(series) for edge in cell[:2]})
         axes.grid(False)
         cells = None
@@ -132,7 +131,7 @@ def plot_gaps(panels: Sequence[Panel], *, axes: Any = None) -> Any:
         bar.locator = MaxNLocator(4 if len(rows) > 8 else 2)
         bar.outline.set_visible(False)
         if _has_holes(axes, rows):
-            empty = Patch(facecolor="#ffffff", edgecolor="#bbbbbb", hatch="////", label="no mapping, or no bound")
+            empty = Patch(facecolor="#ffffff", edgecolor=REST, hatch="////", label="no mapping, or no bound")
             axes.figure.legend(handles=[empty], loc="outside lower right", frameon=False, fontsize=9)
         axes.set_title(title, loc="left")
     return axes
@@ -180,7 +179,7 @@ def plot_network(view: NetworkView, *, real_bytes: int | None = None, axes: Any 
     sizes = [sample.capacity_bytes for sample in view.total.series[0].samples]
     with styled():
         axes = new_axes((SIZE[0], SIZE[1] + 0.5)) if axes is None else axes
-        colors = [*PALETTE[: len(bands) - 1], "#bbbbbb"] if len(bands) > LAYERS_SHOWN else PALETTE[: len(bands)]
+        colors = [*PALETTE[: len(bands) - 1], REST] if len(bands) > LAYERS_SHOWN else PALETTE[: len(bands)]
         values = [words for _, words in bands]
         areas = axes.stackplot(sizes, values, labels=[name for name, _ in bands])
         for area, color in zip(areas, colors, strict=True):

@@ -16,47 +16,19 @@ from itertools import product
 
 import numpy as np
 
+from optmap.search.chains.banded_sizes import MemberSizes, first_sizes, sizes_of, sums
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
-from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes
 from optmap.search.chains.pair import PairOperand, ProductPair
 from optmap.workloads.band import IndexBand
 
-PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
-"""Blocks of an outer tile that are tried first."""
 LOOKED = 32
 """Members with the most promise of which pinned parts are looked for."""
 FAR = 2**62
 """More words than any member moves."""
 SHARES = 4
 """Of what is free, as it is shared out to pinned parts of two operands at first."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemberSizes:
-    """Sizes of members, one by one, with what they visit."""
-
-    tile: Ints
-    inner: Ints
-    block: Ints
-    staying: Ints
-    """Visits of indices of the inner side by outer tiles, all together."""
-    blocked: Ints
-    """The same by blocks."""
-    rows: Ints
-    """Visits of indices of the outer side by inner tiles."""
-    held: Ints
-    """The most indices of the inner side that an outer tile meets in an inner tile."""
-    place: Ints
-    """Rows of `gains` for outer tiles, and for blocks."""
-    place_blocks: Ints
-    gains: Ints
-    """Visits that pinned indices save, by tile or block and number of indices."""
-
-    def of(self, some: Ints) -> MemberSizes:
-        """Some of them."""
-        arrays: dict[str, Ints] = {name: getattr(self, name)[some] for name in self.__slots__ if name != "gains"}
-        return replace(self, **arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,51 +44,19 @@ class FittingMembers:
     """That move with them, about."""
 
 
-def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> MemberSizes:
-    """What members of some sizes visit.
+@dataclass(frozen=True, slots=True)
+class PricedMembers:
+    """Members with the room and the words of each, whatever memory there is."""
 
-    Args:
-        meeting: of the outer side and the inner side.
-        tile: sizes of outer tiles.
-        inner: of inner tiles.
-        block: of blocks of the outer tiles.
-    """
-    staying, rows, held, blocked, *places = (np.zeros_like(tile) for _ in range(6))
-    gains: dict[tuple[int, int], Ints] = {}
-    for size in np.unique(inner).tolist():
-        rows[inner == size] = meeting.visits(size).sum()
-    for size in np.unique(tile).tolist():
-        (mine,) = np.nonzero(tile == size)
-        sizes, place = np.unique(inner[mine], return_inverse=True)
-        staying[mine] = meeting.staying(size, sizes)[place]
-        held[mine] = np.minimum(inner[mine], meeting.longest(size))
-        places[0][mine] = _row(gains, meeting, size, size)
-        for some in np.unique(block[mine]).tolist():
-            these = mine[block[mine] == some]
-            blocked[these] = meeting.turned.visits(size, some).sum()
-            places[1][these] = _row(gains, meeting, size, some)
-    every = np.array(list(gains.values()), np.int64)
-    return MemberSizes(tile, inner, block, staying, blocked, rows, held, places[0], places[1], every)
-
-
-def _row(gains: dict[tuple[int, int], Ints], meeting: BandMeeting, tile: int, block: int) -> int:
-    """The place of what pinned indices save at most with some blocks, which is looked for where it is not known."""
-    if (tile, block) not in gains:
-        again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
-        gains[tile, block] = np.maximum(*(np.concatenate([[0], np.cumsum(each)]) for each in (again, again[::-1])))
-    return list(gains).index((tile, block))
-
-
-@lru_cache(maxsize=16)
-def _first_sizes(meeting: BandMeeting) -> MemberSizes:
-    """What is tried first."""
-    found = [
-        (tile, inner, block)
-        for tile, inner in product(*(tried_sizes(extent).tolist() for extent in meeting.extents))
-        for block in sorted({-(-tile // part) for part in PARTS} | {1})
-    ]
-    tile, inner, block = np.array(found, np.int64).T
-    return sizes_of(meeting, tile, inner, block)
+    sizes: MemberSizes
+    room: Ints
+    """Words that are taken at most, without pinned parts."""
+    words: Ints
+    """That move without pinned parts, in one iteration of what goes through everything."""
+    again: Ints
+    """Of these, those of the inner side that come again."""
+    often: Ints
+    """How often one of these comes again, at most."""
 
 
 def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused | None:
@@ -132,17 +72,18 @@ def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused 
         for outer, stays in product((0, 1), STAYS)
         for rows_stay in ((True, False) if pair.rows is not None and pair.rows.side == outer else (False,))
     ]
-    tried, most = [], FAR
-    for way in ways:
-        fitting = way.fitting(_first_sizes(way.meeting), memory, most)
-        tried.append((way, fitting))
-        most = most if fitting is None else min(most, int(fitting.words.min()))
-    best = _best(tried, None)
+    every = [(way, _first_members(way)) for way in ways]
+    least = [int(each.words.min(where=each.room <= memory, initial=FAR)) for _, each in every]
+    way, members = every.pop(least.index(min(least)))
+    best = _best([(way, way.fitting(members, memory, min(least) + 1))], None)  # what is above it need not be looked at
+    if best is not None:
+        below = best.words // pair.times
+        best = _best([(way, way.fitting(members, memory, below)) for way, members in every], best)
     for _ in range(ROUNDS):
         if best is None:
             break
         way = BandedWay(pair, band, best.outer, best.stays, rows_stay=best.rows_stay)
-        found = _best([(way, way.fitting(way.near(best), memory, best.words // pair.times))], best)
+        found = _best([(way, way.fitting(way.priced(way.near(best)), memory, best.words // pair.times))], best)
         if found is best:
             break
         best = found
@@ -170,6 +111,12 @@ def _best(tried: Sequence[tuple[BandedWay, FittingMembers | None]], known: Fused
         if known is None or member.words < known.words:
             known = member
     return known
+
+
+@lru_cache(maxsize=128)
+def _first_members(way: BandedWay) -> PricedMembers:
+    """What is tried first of a way."""
+    return way.priced(first_sizes(way.meeting))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,28 +212,29 @@ class BandedWay:
             for ours, theirs, size, *_ in self._phases
         )
 
-    def fitting(self, sizes: MemberSizes, memory: int, most: int) -> FittingMembers | None:
+    def priced(self, sizes: MemberSizes) -> PricedMembers:
+        """The room and the words of members of some sizes."""
+        if self.stays[2] and self.stays[3]:  # blocks change nothing but the room: the smallest come first
+            _, same = np.unique(sizes.tile * (self.meeting.extents[1] + 1) + sizes.inner, return_index=True)
+            sizes = sizes.of(same)
+        words = self.words(sizes)
+        return PricedMembers(sizes, self.room(sizes), words, self._again(sizes), self._often(sizes))
+
+    def fitting(self, members: PricedMembers, memory: int, below: int) -> FittingMembers | None:
         """Members that fit, those that are likely to move the fewest words; None if none fits.
 
         Args:
-            sizes: of members.
+            members: of which.
             memory: words that fit.
-            most: words that a member moves which is known, in one iteration of what goes through everything: those that
-                move more even if nothing of the inner side comes again are left out.
+            below: words in one iteration of what goes through everything: those that move as many, however much is
+                pinned of the inner side, are left out.
         """
-        left = memory - self.room(sizes)
-        (fits,) = np.nonzero(left >= 0)
+        left = memory - members.room
+        saved = np.minimum(members.again, left * members.often)
+        (fits,) = np.nonzero((left >= 0) & (members.words - saved < below))
         if not fits.size:
             return None
-        if self.stays[2] and self.stays[3]:  # blocks change nothing but the room
-            _, same = np.unique(sizes.tile[fits] * (self.meeting.extents[1] + 1) + sizes.inner[fits], return_index=True)
-            fits = fits[same]
-        sizes, left = sizes.of(fits), left[fits]
-        words = self.words(sizes)
-        (fewer,) = np.nonzero(words - self._again(sizes) <= most)
-        if not fewer.size:
-            return None
-        sizes, left, words = sizes.of(fewer), left[fewer], words[fewer]
+        sizes, left, words = members.sizes.of(fits), left[fits], members.words[fits]
         likely = words - self._saved(sizes, left)
         order = np.argpartition(likely, min(LOOKED, likely.size - 1))[:LOOKED]
         return FittingMembers(sizes.of(order), left[order], words[order], likely[order])
@@ -301,6 +249,18 @@ class BandedWay:
         if statistic is not None and inside:
             found += (sizes.staying - touched) * statistic.moves * statistic.words
         return found
+
+    def _often(self, sizes: MemberSizes) -> Ints:
+        """How often a word of the inner side comes again without pinned parts, at most."""
+        tiles = -(-self.meeting.extents[0] // sizes.tile)
+        blocks = tiles * -(-sizes.tile // sizes.block)
+        often = [
+            ((tiles if theirs_stay else blocks) - 1) * theirs.moves for _, theirs, _, _, theirs_stay in self._phases
+        ]
+        statistic, inside = self._statistic
+        if statistic is not None and inside:
+            often.append((tiles - 1) * statistic.moves)
+        return np.asarray(np.maximum.reduce(often))
 
     def _saved(self, sizes: MemberSizes, left: Ints) -> Ints:
         """About what pinned parts save: what is free is shared out to the two operands in some even parts."""
@@ -340,7 +300,7 @@ class BandedWay:
         statistic, inside = self._statistic
         best = member
         for last in (False, True):
-            gains = [np.cumsum([0, *(each[::-1] if last else each)]) for each in again]
+            gains = [sums(each[::-1] if last else each) for each in again]
             one = np.arange(min(left // costs[0], len(gains[0]) - 1) + 1 if costs[0] else 1)
             rest = left - one * costs[0]
             two = np.minimum(rest // costs[1], len(gains[1]) - 1) if costs[1] else np.zeros_like(one)

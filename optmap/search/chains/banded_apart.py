@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.pair import PairOperand
 from optmap.search.chains.streaming import Alone, Apart
 from optmap.workloads.band import IndexBand
 
@@ -26,7 +28,8 @@ FAR = 2**62
 """More words than any member moves."""
 
 
-def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: Collection[str] = ()) -> Apart | None:
+@lru_cache(maxsize=64)
+def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: tuple[str, ...] = ()) -> Apart | None:
     """The mapping of a product by itself that moves the fewest words under a band, among those that are tried.
 
     Args:
@@ -35,7 +38,7 @@ def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: Collecti
         memory: words that fit.
         once: tensors every element of which comes once, as something is done to it in place.
     """
-    ways = [_Kept(alone, band, kept) for kept in range(2 * len(alone.tensors))]
+    ways = [_kept(alone, band, kept) for kept in range(2 * len(alone.tensors))]
     found = [(first, way) for way in ways if (first := way.first(memory, once)) is not None]
     found.sort(key=lambda each: each[0].words)
     return min(
@@ -44,17 +47,41 @@ def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: Collecti
 
 
 @dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Sizes of tiles of two groups: all of the first with all of the second."""
+
+    tiles: Ints
+    """Of the first."""
+    others: Ints
+    """Of the second."""
+    room: Ints
+    """Words that are taken without pinned parts, by both sizes."""
+    words: Ints
+    """That move so, by both sizes."""
+    again: Ints
+    """Of them those of what can be pinned that come again, by both sizes."""
+    index: Ints
+    """Of these those of one such index, at most."""
+
+
+@dataclass(frozen=True, eq=False)
 class _Kept:
-    """Mappings in which a tile of the same tensor stays."""
+    """Mappings in which a tile of the same tensor stays: what they move and hold is known for every memory."""
 
     alone: Alone
     band: IndexBand
     kept: int
 
-    def _meeting(self, group: int) -> BandMeeting:
-        """How indices of rows or of columns meet those of the other ones."""
-        sides = [(self.alone.groups[each][0], self.alone.extents[each]) for each in (group, 1 - group)]
-        return meeting_of(sides[0], sides[1], self.band)
+    @cached_property
+    def _roles(self) -> tuple[PairOperand, PairOperand, PairOperand, tuple[int, int, int]]:
+        return self.alone.roles(self.kept)
+
+    @cached_property
+    def _meetings(self) -> tuple[BandMeeting, BandMeeting]:
+        """How indices of rows meet columns, and those of columns rows."""
+        rows, columns = ((self.alone.groups[each][0], self.alone.extents[each]) for each in (0, 1))
+        meeting = meeting_of(rows, columns, self.band)
+        return meeting, meeting.turned
 
     def _visits(self, groups: Collection[int], tiled: int, tile: int) -> Ints:
         """Visits of the elements of a tensor, added up over one of its groups: a number for every index of the other.
@@ -67,32 +94,50 @@ class _Kept:
         index, other = groups
         times = -(-self.alone.extents[tiled] // tile)
         if tiled < BAND:
-            mine = self._meeting(1 - tiled).visits(tile)
+            mine = self._meetings[1 - tiled].visits(tile)
             if index < BAND:
                 return mine * self.alone.extents[other]
             return np.full(self.alone.extents[index], mine.sum())
-        low, high = self._meeting(index).whole
+        low, high = self._meetings[index].whole
         return (high - low) * times
 
     def _total(self, groups: Collection[int], tiled: int, tiles: Ints) -> Ints:
         """All visits of a tensor, for every size of tiles."""
         if tiled < BAND:
             (free,) = (self.alone.extents[each] for each in groups if each >= BAND)
-            return np.array([self._meeting(1 - tiled).all_visits(each) for each in tiles.tolist()], np.int64) * free
-        return self._meeting(0).points * -(-self.alone.extents[tiled] // tiles)
+            return self._meetings[1 - tiled].all_visits(tiles) * free
+        return self._meetings[0].points * -(-self.alone.extents[tiled] // tiles)
+
+    def _index(self, tiles: Ints) -> Ints:
+        """Visits of what is far with one index of the second group, but for the first ones: at most, by size of tiles.
+
+        Args:
+            tiles: of the first group.
+        """
+        first, second, third = self._roles[3]
+        if first >= BAND:
+            return self._meetings[second].most * (-(-self.alone.extents[first] // tiles) - 1)
+        meeting = self._meetings[1 - first]
+        if second < BAND:
+            return (meeting.most_visits(tiles) - 1) * self.alone.extents[third]
+        return meeting.all_visits(tiles) - meeting.touched
 
     def first(self, memory: int, once: Collection[str]) -> Apart | None:
         """The best one of the sizes that are tried first; None if none fits."""
-        first, second, _ = self.alone.roles(self.kept)[3]
-        return self._best(self._tiles(first), self._tiles(second), memory, once)
+        return self._best(self._first, memory, once)
+
+    @cached_property
+    def _first(self) -> _Sizes:
+        first, second, _ = self._roles[3]
+        return self._sizes(self._tiles(first), self._tiles(second))
 
     def near(self, best: Apart, memory: int, once: Collection[str]) -> Apart:
         """The best one of sizes near those of one, and near those of what is better then."""
-        first, second, _ = self.alone.roles(self.kept)[3]
+        first, second, _ = self._roles[3]
         for _ in range(ROUNDS):
             near = [self._near(group, tile) for group, tile in zip((first, second), best.tiles, strict=True)]
-            found = self._best(near[0], near[1], memory, once)
-            if found is None or found.words >= best.words:
+            found = self._best(self._sizes(near[0], near[1]), memory, once, below=best.words)
+            if found is None:
                 break
             best = found
         return best
@@ -101,37 +146,53 @@ class _Kept:
         extent = self.alone.extents[group]
         return near_sizes(tile, extent) if len(self.alone.groups[group]) == 1 else np.array([extent], np.int64)
 
-    def _best(self, tiles: Ints, others_tiles: Ints, memory: int, once: Collection[str]) -> Apart | None:
-        """The best one of some sizes of tiles of the first group and of the second one."""
-        own, near, far, (first, second, third) = self.alone.roles(self.kept)
+    def _sizes(self, tiles: Ints, others_tiles: Ints) -> _Sizes:
+        """Some sizes of tiles of the first group with some of the second one."""
+        own, near, far, (first, second, third) = self._roles
         one, other = tiles[:, None], others_tiles[None, :]
-        left = memory - self._room(one, other)
-        ones, others = (-(-self.alone.extents[g] // each) for g, each in ((first, one), (second, other)))
-        fits = left >= 0
-        for operand, trips in ((near, others), (far, ones)):
-            if operand.name in once:
-                fits &= trips == 1
-        if not fits.any():
-            return None
         words = self._statistic(one, other)
         for operand, groups, tiled, many in (
             (near, (first, third), second, self._total((first, third), second, others_tiles)[None, :]),
             (far, (second, third), first, self._total((second, third), first, tiles)[:, None]),
             (own, (first, second), third, None),
         ):
-            elements = int(self._visits(groups, tiled, self.alone.extents[tiled]).sum())
+            elements = self._elements(groups, tiled)
             visits = elements if many is None else many
             words = words + (visits * operand.moves - elements * operand.free) * operand.words
-        words = np.where(fits, words, FAR)
+        again = self._total((second, third), first, tiles) - self._elements((second, third), first)
+        coming = [each[:, None] * far.moves * far.words for each in (again, self._index(tiles))]
+        return _Sizes(tiles, others_tiles, self._room(one, other), words, coming[0], coming[1])
+
+    @lru_cache(maxsize=256)  # noqa: B019  (these are few, and kept)
+    def _elements(self, groups: tuple[int, int], tiled: int) -> int:
+        """Elements of a tensor that are touched."""
+        return int(self._visits(groups, tiled, self.alone.extents[tiled]).sum())
+
+    def _best(self, sizes: _Sizes, memory: int, once: Collection[str], below: int = FAR) -> Apart | None:
+        """The best one of some sizes, if it moves less than so many words."""
+        _, near, far, (first, second, third) = self._roles
+        left = memory - sizes.room
+        fits = left >= 0
+        for operand, trips in (
+            (near, -(-self.alone.extents[second] // sizes.others[None, :])),
+            (far, -(-self.alone.extents[first] // sizes.tiles[:, None])),
+        ):
+            if operand.name in once:
+                fits &= trips == 1
+        if not fits.any():
+            return None
+        cost = far.words * self.alone.extents[third]
+        least = sizes.words - np.minimum(sizes.again, left // max(1, cost) * sizes.index)  # with pinned indices
+        words = np.where(fits & (least < below), sizes.words, FAR)
         best: Apart | None = None
         order = np.argpartition(words, min(LOOKED, words.size - 1), axis=None)[: LOOKED + 1]
         for place in zip(*np.unravel_index(order, words.shape), strict=True):
-            if fits[place]:
-                pinned, saved, last = self._pinned(int(tiles[place[0]]), int(left[place]))
+            if words[place] < FAR and least[place] < below:
+                pinned, saved, last = self._pinned(int(sizes.tiles[place[0]]), int(left[place]))
                 found = int(words[place]) - saved
-                if best is None or found < best.words:
-                    sizes = int(tiles[place[0]]), int(others_tiles[place[1]])
-                    best = Apart(kept=self.kept, tiles=sizes, pinned=pinned, words=found, last=last)
+                if found < below:
+                    tiles = int(sizes.tiles[place[0]]), int(sizes.others[place[1]])
+                    best, below = Apart(kept=self.kept, tiles=tiles, pinned=pinned, words=found, last=last), found
         return best
 
     def _tiles(self, group: int) -> Ints:
@@ -140,16 +201,16 @@ class _Kept:
 
     def _lines(self, one: Ints, other: Ints) -> tuple[Ints, Ints]:
         """Words of a line of what is near and a word of what is far, and the other way round."""
-        _, near, far, _ = self.alone.roles(self.kept)
+        _, near, far, _ = self._roles
         return one * near.words + far.words, other * far.words + near.words
 
     def _room(self, one: Ints, other: Ints) -> Ints:
         """Words that members take at most, without pinned parts."""
-        own, *_, (first, second, _) = self.alone.roles(self.kept)
+        own, *_, (first, second, _) = self._roles
         room = one * other * own.words
         if {first, second} == {0, 1}:
             rows, columns = (one, other) if first == 0 else (other, one)
-            most = np.minimum(rows * self._meeting(0).most, columns * self._meeting(1).most)
+            most = np.minimum(rows * self._meetings[0].most, columns * self._meetings[1].most)
             room = np.minimum(room, most * own.words)
         room = room + np.minimum(*self._lines(one, other))
         if self.alone.rows is not None:
@@ -162,13 +223,12 @@ class _Kept:
         words = np.zeros_like(one * other)
         if self.alone.rows is None:
             return words
-        (statistic, group), (first, second, _) = self.alone.rows, self.alone.roles(self.kept)[3]
-        meeting = self._meeting(group)
+        (statistic, group), (first, second, _) = self.alone.rows, self._roles[3]
+        meeting = self._meetings[group]
         visits = words + meeting.touched
         for g, tile in ((first, one), (second, other)):
             if g < BAND and group not in (g, first):
-                many = np.array([meeting.all_visits(each) for each in tile.ravel().tolist()], np.int64)
-                visits = visits // meeting.touched * many.reshape(tile.shape)
+                visits = visits // meeting.touched * meeting.all_visits(tile)
             elif group not in (g, first):
                 visits = visits * -(-self.alone.extents[g] // tile)
         if group == second:  # one tile of it: it is not left
@@ -177,14 +237,31 @@ class _Kept:
 
     def _pinned(self, one: int, left: int) -> tuple[int, int, bool]:
         """Indices of the second group of what is far that stay for good, the words that saves, and whether the last."""
-        _, _, far, (first, second, third) = self.alone.roles(self.kept)
+        *_, far, (_, second, third) = self._roles
         cost = far.words * self.alone.extents[third]
         if len(self.alone.groups[second]) != 1 or not cost or second in self.alone.cut:
             return 0, 0, False
-        every = self._visits((second, third), first, self.alone.extents[first])
-        again = self._visits((second, third), first, one) - every
-        many = min(left // cost, again.size)
-        saves = [int(each[:many].sum()) * far.moves * far.words for each in (again, again[::-1])]
+        gains = self._gains(one)
+        many = min(left // cost, gains[0].size - 1)
+        saves = [int(each[many]) for each in gains]
         if not max(saves):
             return 0, 0, False
         return many, max(saves), saves[1] > saves[0]
+
+    @lru_cache(maxsize=256)  # noqa: B019
+    def _gains(self, one: int) -> tuple[Ints, Ints]:
+        """Words that are saved by pinning so many of the first indices of the second group, and of the last ones.
+
+        Args:
+            one: size of tiles of the first group.
+        """
+        _, _, far, (first, second, third) = self._roles
+        every = self._visits((second, third), first, self.alone.extents[first])
+        again = (self._visits((second, third), first, one) - every) * far.moves * far.words
+        one_way, other_way = (np.concatenate([[0], np.cumsum(each)]) for each in (again, again[::-1]))
+        return one_way, other_way
+
+
+@lru_cache(maxsize=256)
+def _kept(alone: Alone, band: IndexBand, kept: int) -> _Kept:
+    return _Kept(alone, band, kept)

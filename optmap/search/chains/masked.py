@@ -3,32 +3,37 @@
 Of two products whose intermediate has the two dims of a band, mappings are priced under it (`banded.py`,
 `banded_apart.py`). Else: a mapping tree of the chain without its conditions does the same with them; what no point of
 the domain touches is neither loaded nor held, so it moves no more words and takes no more room. Which one is best may
-change: the best ones for some other amounts of room are tried as well, larger ones too, as less is held than without
-conditions. So the answer is the best of what was tried, and no proof that no mapping of the family is better.
+change: the best ones for other amounts of room are tried as well, larger ones too, as less is held than without
+conditions. The amounts are the same whatever room there is, up to twice as much: all that a smaller memory tries is
+tried, so that more memory never moves more words. The answer is the best of what was tried, and no proof that no
+mapping of the family is better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from collections.abc import Sequence as Ordered
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
-from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.count.trees import count_boxes
 from optmap.mappings.nodes import Loop, Node, Sequence
 from optmap.mappings.tree import MappingTree
+from optmap.search.chains.compulsory import compulsory_relaxation
 from optmap.search.chains.pair import ProductStep, pair_of, steps_of
 from optmap.search.chains.runs import best_run
 from optmap.search.chains.trees import run_tree
 from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.band import band_of_statements
+from optmap.workloads.domain import points
 from optmap.workloads.workload import Workload
 
-SHARES = tuple(Fraction(share, 8) for share in (8, 7, 6, 5, 4, 3, 9, 10, 12, 14, 16))
-"""Of the room, for which mappings are looked for; the room itself first."""
+ALL, DOUBLING = 32, 4
+"""Amounts of room for which mappings are looked for: all up to the first, and so many from one to twice as much."""
 STEPS = (1, 4, 16)
 """Smallest steps of the dims of a condition: with few iterations a mapping is counted, and checked, faster."""
 SPACE = "mappings of the chain without its conditions that are best for some amounts of room, each counted with them; "
@@ -49,8 +54,8 @@ def has_conditions(workload: Workload) -> bool:
     return any(each.domain for each in workload.statements)
 
 
-def best_priced(question: Question, *, together: bool) -> tuple[Node, ...] | None:
-    """The nodes of the best mapping of two products that was priced under the conditions.
+def best_priced(question: Question, *, together: bool) -> MappingTree | None:
+    """The best mapping of two products that was priced under the conditions.
 
     Args:
         question: of a chain with conditions.
@@ -78,8 +83,9 @@ def best_priced(question: Question, *, together: bool) -> tuple[Node, ...] | Non
     if found is None:
         return None
     nodes = run_tree(plain, steps, found, level.name, machine.memory)
-    count = count_boxes(MappingTree(workload=workload, machine=machine, nodes=nodes))
-    return None if count is None or count.broken else nodes
+    tree = MappingTree(workload=workload, machine=machine, nodes=nodes)
+    count = count_boxes(tree)
+    return None if count is None or count.broken else tree
 
 
 def _priced(plain: Workload, steps: Ordered[ProductStep]) -> bool:
@@ -99,30 +105,42 @@ def best_masked(question: Question, find: Find) -> tuple[Node, ...]:
         find: mappings without them.
 
     Raises:
-        InputError: for a chain that has no mappings without its conditions, or none that is counted in closed form.
+        InputError: for a chain that has no mappings without its conditions, none that is counted in closed form, or
+            conditions that no point meets.
         InfeasibleError: if none fits.
     """
     workload, machine = question.workload, question.machine
     best: tuple[Fraction, tuple[Node, ...]] | None = None
-    counted = False
+    counted, uncounted, least = False, False, Fraction(compulsory_relaxation(question).value)
     for nodes in _candidates(question, find):
         tree = MappingTree(workload=workload, machine=machine, nodes=nodes)
         count = count_boxes(tree)
         if count is None:
+            uncounted = True
             continue
         counted = True
         value = Fraction(count.value_of(question.objective, workload, machine))
         if not count.broken and (best is None or value < best[0]):
             best = value, nodes
-        if best is not None and question.clock.late:
+        if best is not None and (best[0] <= least or question.clock.late):
             break
     if best is not None:
         return best[1]
-    if counted:
+    if counted or not uncounted:
         raise InfeasibleError(f"no mapping of {workload.title} that was tried fits {machine.name}; use more memory")
-    raise InputError(
-        f"{workload.title} has conditions under which mappings are not counted in closed form; every statement needs "
-        "the same conditions on the same two dims, such as l <= m, or neither of the dims"
+    raise InputError(f"{workload.title} has conditions {_uncounted(workload)}")
+
+
+def _uncounted(workload: Workload) -> str:
+    """What is wrong with conditions under which no mapping is counted."""
+    for each in workload.statements:
+        with suppress(LimitError):
+            dims = {dim for condition in each.domain for dim in condition.dims}
+            if not points(dims, each.domain, workload.extents):
+                return f"that no point meets: nothing is done of {each.name}"
+    return (
+        "under which mappings are not counted in closed form; every statement needs the same conditions on the same "
+        "two dims, such as l <= m, or neither of the dims"
     )
 
 
@@ -130,17 +148,23 @@ def _candidates(question: Question, find: Find) -> Iterator[tuple[Node, ...]]:
     """Mappings of the chain without conditions for some amounts of room, each once."""
     (level,) = question.machine.levels
     plain = question.workload.without_conditions
-    words = level.most_words(question.workload.word_bits)
     dims = {dim for each in question.workload.statements for condition in each.domain for dim in condition.dims}
     seen = set[str]()
-    for share in SHARES:
-        room = replace(level, capacity=Capacity(amount=max(1, int(words * share)), unit="words"))
+    for words in _rooms(2 * level.most_words(question.workload.word_bits)):
+        room = replace(level, capacity=Capacity(amount=words, unit="words"))
         nodes = find(replace(question, workload=plain, machine=replace(question.machine, levels=(room,))))
         for step in STEPS if nodes is not None else ():
             tried = tuple(_coarser(nodes or (), dims, plain.extents, step))
             if str(tried) not in seen:
                 seen.add(str(tried))
                 yield tried
+
+
+def _rooms(most: int) -> Iterator[int]:
+    """The amounts of room up to one, the largest first."""
+    steps = range(DOUBLING * most.bit_length() + 1)
+    found = {*range(1, ALL + 1), *(int(2 ** (step / DOUBLING)) for step in steps)}
+    yield from sorted((each for each in found if each <= most), reverse=True)
 
 
 def _coarser(nodes: Ordered[Node], dims: Container[str], left: Mapping[str, int], step: int) -> Iterator[Node]:

@@ -78,10 +78,30 @@ class BandMeeting:
         first, last = (_place(each, tile, tile if block is None else block) for each in (low, high - 1))
         return np.where(high > low, last - first + 1, 0)
 
-    @lru_cache(maxsize=4096)  # noqa: B019
-    def all_visits(self, tile: int) -> int:
-        """How many tiles of the other dim all indices meet together."""
-        return int(self.visits(tile).sum())
+    def all_visits(self, tiles: Ints) -> Ints:
+        """How many tiles of the other dim all indices meet together.
+
+        Args:
+            tiles: sizes of these; what is known of some is not counted again.
+        """
+        return np.asarray(self._counted(tiles)[0][tiles])
+
+    def most_visits(self, tiles: Ints) -> Ints:
+        """How many tiles of the other dim one index meets at most, by size of these."""
+        return np.asarray(self._counted(tiles)[1][tiles])
+
+    def _counted(self, tiles: Ints) -> Ints:
+        """What is known of all sizes of tiles, of some of them at least."""
+        (low, high), known = self.whole, self._known
+        for tile in np.unique(tiles[known[1, tiles] < 0]).tolist():
+            visits = np.where(high > low, (high - 1) // tile - low // tile + 1, 0)
+            known[:, tile] = visits.sum(), visits.max()
+        return known
+
+    @cached_property
+    def _known(self) -> Ints:
+        """`all_visits` and `most_visits` by size of tiles; less than none where that was not asked for."""
+        return np.full((2, self.extents[1] + 1), -1, np.int64)
 
     @lru_cache(maxsize=256)  # noqa: B019
     def strips(self, tile: int) -> tuple[Ints, Ints]:

@@ -241,7 +241,7 @@ class _Strip:
         if after is Way.DONE and self.steps[number].functions:
             once.append(pair.shared.name)
         if self.band is not None:
-            member = best_apart_banded(alone, self.band, room, once)
+            member = best_apart_banded(alone, self.band, room, tuple(once))
         else:
             member = best_apart(alone, room, once)
         return None if member is None else replace(member, words=member.words * pair.times)

@@ -68,7 +68,7 @@ def _solve(question: Question, *, together: bool) -> Found:
     proved = best.exhausted and not late
     cost = roofline(question.objective, {0: best.words}, workload, question.machine) if best.exhausted else None
     return Found(
-        mapping=MappingTree(workload=workload, machine=question.machine, nodes=best.nodes),
+        mapping=best.tree or MappingTree(workload=workload, machine=question.machine, nodes=best.nodes),
         claimed=cost,
         relaxation=compulsory_relaxation(question),
         bound=cost if proved else None,
@@ -85,6 +85,8 @@ class _BestTree:
     """The best mapping of a family."""
 
     nodes: tuple[Node, ...]
+    tree: MappingTree | None = None
+    """Of them, where it is made already."""
     words: int = 0
     """That it moves, if every mapping of the family was looked at; else at most, or not known."""
     space: str
@@ -143,7 +145,7 @@ def _of_masked(question: Question, *, together: bool) -> _BestTree:
     priced = masked.best_priced(question, together=together)
     if priced is not None:
         space = f"{family.FAMILY}; {family.ROWS}" if together else f"{runs.APART}; {family.ROWS_APART}"
-        return _BestTree(nodes=priced, space=masked.PRICED + space, exhausted=False)
+        return _BestTree(nodes=priced.nodes, tree=priced, space=masked.PRICED + space, exhausted=False)
     plain = question.workload.without_conditions
     find = family_of(plain, stores=question.objective.stores)
     spaces = set[str]()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from optmap.base.errors import InfeasibleError
 from optmap.base.share import Tell
@@ -41,7 +40,6 @@ def plain_candidate(model: TimeModel, time_limit: float, progress: Tell | None =
         levels = tuple(replace(level, microkernel=None) for level in model.machine.levels)
         found = MOPT.run(replace(question, machine=replace(model.machine, levels=levels)))
     mapping = found.mapping
-    ways = prod(ways for level in mapping.levels for ways in level.spatial.values())
-    model = replace(model, running=replace(model.running, threads=ways))
+    model = replace(model, running=replace(model.running, threads=mapping.ways))
     candidate = TimedCandidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
     return candidate, found.stop.cut_short

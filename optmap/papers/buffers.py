@@ -1,4 +1,4 @@
-"""Small machines that items of Sunstone count on: buffers below a memory without limit, units spread below one."""
+"""Small machines that items of several papers count on: buffers below a memory without limit, units below one."""
 
 from __future__ import annotations
 
