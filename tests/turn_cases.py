@@ -14,12 +14,12 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.given import with_given
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.nest import MemoryNest, Nest, mapping_of
-from optmap.mappings.nodes import Keep, Loop, Sequence
+from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
 from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
-from optmap.workloads.single import product_alone
+from optmap.workloads.single import touched_alone
 from optmap.workloads.workload import Semantics
 
 CHAINS = {
@@ -27,7 +27,15 @@ CHAINS = {
     "product": ("S[m,l] = A[m,k] * B[k,l]; C[m,n] = S[m,l] * D[l,n]", ("m", "l")),
     "window": ("S[c,y] = I[c,y+r] * F[c,r]; O[k,y] = S[c,y] * G[k,c]", ("c", "y")),
     "shared": ("S[m,l] = A[m,k] * B[k,l]; C[m,l] = S[m,l] * A[m,k]", ("m", "l")),
+    "rows": ("S[m,l] = A[m,k] * B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l] * D[l,n]", ("m",)),
+    "gain": ("S[m,l] = rmsnorm(X[m,l], l) * G[l]; C[m,n] = S[m,l] * D[l,n]", ("m",)),
+    "masked": ("S[m,l] = A[m,k] * B[k,l] if l <= m; C[m,n] = S[m,l] * D[l,n] if l <= m", ("m", "l")),
+    "square": ("S[m,l] = A[m,k] * A[l,k]; C[m,n] = S[m,l] * D[l,n]", ("m", "l")),
 }
+ROWS = {"rows": "P", "gain": "S"}
+"""Statements with a function of rows."""
+APART = {"window": {"I"}, "square": {"A"}}
+"""Tensors that do not stay: of two kinds of subscripts, or with windows."""
 FREE = {"inputs": KeepRule.FREE, "output": KeepRule.FREE}
 NAMES = ("Reg", "Buf", "Memory")
 
@@ -65,6 +73,11 @@ def toy_machine(rng, room=10**6):
 def chain_of(name, extents):
     text, _ = CHAINS[name]
     return parse_workload(text, extents, semantics=Semantics.ASSIGN)
+
+
+def dims_named(text):
+    """The dims of a chain in short notation: letters in brackets."""
+    return sorted({c for part in text.split("[")[1:] for c in part.split("]")[0] if c.islower()})
 
 
 def divided(rng, size, parts):
@@ -107,6 +120,8 @@ def random_nest(rng, fabric, given):
             keeps.append(home if number == 1 else not home if number == 2 else rng.random() < 0.7)
             if number == 1 and not home:
                 keeps[-1] = rng.random() < 0.6
+            names = [operand.name.partition("#")[0] for operand in fabric.operands]
+            keeps[-1] = keeps[names.index(names[place])]  # of both reads, or of none
         ones = (1,) * len(dims)
         memories.append(
             MemoryNest(
@@ -130,7 +145,7 @@ class Case:
         rng = random.Random(seed)
         self.name = rng.choice(list(CHAINS))
         text, common = CHAINS[self.name]
-        dims = sorted({c for c in text if c.islower()})
+        dims = dims_named(text)
         self.extents = {d: rng.choice((1, 2, 2, 4, 3)) for d in dims}
         self.chain, self.machine = chain_of(self.name, self.extents), toy_machine(rng)
         order = rng.sample(common, len(common))
@@ -141,30 +156,34 @@ class Case:
         self.on_chip = rng.random() < 0.8
         depth = rng.choice([*range(len(self.loops) + 1), len(self.loops)])
         self.stays = {"S": depth} if self.on_chip else {}
-        self.named = rng.random() < 0.3
+        self.named = rng.random() < 0.3 and self.name not in ROWS
         if self.named:  # S is an output that is read as well
             self.chain = replace(self.chain, outputs=("S",))
         self.memory_home = not self.on_chip and not self.named
-        windows = {"I"}
-        for tensor in rng.sample(["A", "B", "C", "D", "Q", "K", "V", "O", "G", "F"], 4):
-            if tensor in {a.name for a in self.chain.accesses} - windows and rng.random() < 0.5:
+        apart = APART.get(self.name, set())
+        for tensor in rng.sample(["A", "B", "C", "D", "Q", "K", "V", "O", "G", "F", "X"], 5):
+            if tensor in {a.name for a in self.chain.accesses} - apart and rng.random() < 0.5:
                 self.stays[tensor] = rng.randint(0, len(self.loops))
         self.left = {**self.extents, **dict(self.loops)}
         self.parts = []
+        stored = self.chain.stored_as
+        held = {stored[tensor] for tensor in self.stays}
         for each in self.chain.statements:
-            alone = product_alone(self.chain, each.name, self.left)
-            given = {t: "Buf" for t in self.stays if t in {a.name for a in alone.tensors}}
+            alone = touched_alone(self.chain, each.name, self.left)
+            given = {a.name: "Buf" for a in alone.tensors if stored[a.name] in held}
             machine = with_given(self.machine, alone, given)
             fabric = fabric_of(alone, self.machine)
             places = {n for n, a in enumerate(alone.tensors) if a.name in given}
-            nest = random_nest(rng, fabric, places)
+            nest = None if each.row else random_nest(rng, fabric, places)
             self.parts.append((each, alone, given, machine, fabric, nest))
         self.tree = self._tree()
 
     def _tree(self):
         branches = [
             branch_of(mapping_of(nest, fabric), alone, machine, tuple(given))
-            for _, alone, given, machine, fabric, nest in self.parts
+            if nest
+            else (Compute(statement=each.name),)
+            for each, alone, given, machine, fabric, nest in self.parts
         ]
         nodes = [Keep(level="Memory", tensors=("S",))] if self.memory_home else []
         for depth in range(len(self.loops) + 1):
@@ -178,6 +197,7 @@ class Case:
 def literal(case):
     """Words per (memory, tensor) and kind, energy and cycles, iteration by iteration: real sets of what stays."""
     words, energy, cycles = defaultdict(Counter), Fraction(0), 0
+    stored = case.chain.stored_as
     access = {a.name: a for each in reversed(case.chain.statements) for a in each.accesses}
     outputs = {each.name for each in case.chain.statements}
     content, seen, reached = {}, defaultdict(set), defaultdict(set)
@@ -185,7 +205,7 @@ def literal(case):
 
     def pay(memory, tensor, fabric, counts, used):
         nonlocal energy
-        words[memory, tensor].update(dict(zip(("reads", "fills", "updates"), counts, strict=True)))
+        words[memory, stored[tensor]].update(dict(zip(("reads", "fills", "updates"), counts, strict=True)))
         own = fabric.memories[NAMES.index(memory)]
         prices = (own.prices.read, own.prices.fill, own.prices.update)
         for count, price in zip(counts, prices, strict=True):
@@ -224,7 +244,16 @@ def literal(case):
                 assert old == now
                 move(tensor, len(now), load=True)
             seen[tensor] |= now
-        for each, alone, _, _, fabric, nest in case.parts:
+        for each, alone, given, _, fabric, nest in case.parts:
+            if nest is None:
+                for passed in row_passes(case, each, given):
+                    busy = defaultdict(lambda: [0, 0])
+                    for (memory, tensor), (reads, updates) in passed.items():
+                        pay(memory, tensor, fabric, (reads, 0, updates), 1)
+                        busy[memory][0] += reads
+                        busy[memory][1] += updates
+                    cycles += max(ports(fabric, memory, *both, 1) for memory, both in busy.items())
+                continue
             result = {d: (box.get(d, 0), case.left[d]) for d in each.output.dims}
             mine = frozenset(_elements(each.output, result))
             before = mine & reached[each.name]
@@ -246,6 +275,20 @@ def literal(case):
         if tensor in outputs:
             move(tensor, len(last), load=False)
     return {key: dict(found) for key, found in words.items()}, energy, cycles
+
+
+def row_passes(case, statement, given):
+    """(reads, updates) per memory and tensor of both passes of a function of rows, point by point."""
+    passes = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
+    of_rows = {"rows": {"S"}, "gain": {"X"}}[case.name]
+    for _ in itertools.product(*(range(case.left[d]) for d in statement.dims)):
+        for access in statement.inputs:
+            where = given.get(access.name, "Memory"), access.name
+            if access.name in of_rows:
+                passes[0][where][0] += 1
+            passes[1][where][0] += 1
+        passes[1][given.get(statement.name, "Memory"), statement.name][1] += 1
+    return passes
 
 
 def _grids(case):

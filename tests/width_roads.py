@@ -10,7 +10,8 @@ from accelerator_machines import random_nest
 from sized_machines import literal_energy, literal_port_cycles, literal_rooms, random_bits, sized_machine
 from spatial_brute_force import tiny_machine, tiny_workload
 
-from optmap.answers.proofs.floor import _movement, _port_cycles, inside_words
+from optmap.answers.proofs.floor import inside_words
+from optmap.bounds.mesh_least import _movement, _port_cycles
 from optmap.checker import RefusedError
 from optmap.checker.bounds.floor import held_inside, movement, port_cycles
 from optmap.checker.core.fabric import StatedFabric as CheckedFabric

@@ -88,6 +88,22 @@ def with_given(
     return replace(machine, levels=tuple(levels), outermost=outermost)
 
 
+def keeping(machine: Machine, workload: Workload, level: str, accesses: Iterable[str], rule: KeepRule) -> Machine:
+    """The machine with a level that must, or must not, keep some accesses.
+
+    Args:
+        machine: with meshes and prices.
+        workload: a statement alone.
+        level: a bounded one, free to keep them.
+        accesses: by the names of `access_names`.
+        rule: what it has to do.
+    """
+    memories = {memory.name: memory for memory in fabric_of(workload, machine).memories}
+    rules = dict(zip(access_names(workload), memories[level].keeps, strict=True)) | dict.fromkeys(accesses, rule)
+    levels = tuple(_ruled(each, rules) if each.name == level else each for each in machine.levels)
+    return replace(machine, levels=levels)
+
+
 def refuse_home(machine: Machine, name: str) -> None:
     """Refuse a level that keeps nothing from one statement to the next.
 

@@ -4,14 +4,14 @@
 
 Such a path is the nest of one statement (`mappings.forms`), on the part of its dims that the loops outside leave, with
 a machine that has what the Keeps outside hold as rules (`machines.given`). A nest begins with empty memories and ends
-with its result stored: what moves adds up. A function in place is a leaf alone, and moves nothing.
+with its result stored: what moves adds up. A function of elements in place is a leaf alone, and moves nothing; one of
+rows is a leaf alone as well, and goes through its rows where they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from math import prod
 
 from optmap.base.errors import InputError, TreeError
 from optmap.machines.accelerator import KeepRule
@@ -22,97 +22,20 @@ from optmap.mappings.forms import levels_of, path_of, several_trips
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nodes import Address, Compute, Keep, Loop, Node, PathLeaf, Sequence
 from optmap.mappings.tree import MappingTree
+from optmap.mappings.turn_parts import OuterLoop, RowsPart, Stay, TurnPart, TurnTree
 from optmap.workloads.access import TensorAccess
 from optmap.workloads.axes import touched_at_least
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.single import UNCOUNTED, is_in_place, product_alone
+from optmap.workloads.single import (
+    UNCOUNTED,
+    has_nest,
+    is_in_place,
+    product_alone,
+    row_reads,
+    touched_alone,
+)
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, Workload
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OuterLoop:
-    """A loop around a sequence."""
-
-    address: Address
-    """Of its node."""
-    dim: str
-    trips: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stay:
-    """A tensor that a Keep outside nests holds at a level."""
-
-    address: Address
-    """Of the Keep."""
-    tensor: str
-    """The name under which its elements are stored."""
-    level: str
-    source: str
-    """The level that it comes from and goes to; empty for the home of an intermediate, which comes from nowhere."""
-    above: tuple[OuterLoop, ...]
-    """Loops around the Keep, outermost first."""
-    emptied: int
-    """How many of these are around a sequence, at the end of whose branch the Keep is emptied."""
-    block: KeptBlock
-    """What is there at a time."""
-    access: TensorAccess
-    made: bool
-    """Whether a statement below writes it."""
-
-    @property
-    def brought(self) -> int:
-        """How often its content is another one than before, in all iterations."""
-        inner = len(self.above)
-        while inner > self.emptied and not self._moves(self.above[inner - 1]):
-            inner -= 1
-        return prod(loop.trips for loop in self.above[:inner])
-
-    @property
-    def different(self) -> int:
-        """Contents without a common element."""
-        return prod(loop.trips for loop in self.above if loop.dim in self.access.dims)
-
-    def _moves(self, loop: OuterLoop) -> bool:
-        return loop.trips > 1 and loop.dim in self.access.dims
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnPart:
-    """One statement with the nest that does it in every iteration of the loops around."""
-
-    statement: str
-    loops: tuple[OuterLoop, ...]
-    workload: Workload
-    """The statement alone, on what the loops leave of its dims."""
-    machine: Machine | None
-    """With what is kept outside as rules; None if that leaves no room."""
-    mapping: Mapping | None
-    """The nest; None without a machine."""
-    stays: tuple[Stay, ...]
-    """All that is held while it runs, its own tensors or not."""
-
-    @property
-    def times(self) -> int:
-        """How often it is done."""
-        return prod(loop.trips for loop in self.loops)
-
-    @property
-    def begun(self) -> int:
-        """In how many of these its result is touched for the first time; in the others it goes on with partial sums."""
-        return prod(loop.trips for loop in self.loops if loop.dim in self.workload.output.dims)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnTree:
-    """A mapping tree as nests in turn."""
-
-    tree: MappingTree
-    parts: tuple[TurnPart, ...]
-    """In the order of their run, functions in place left out."""
-    moving: tuple[Stay, ...]
-    """What is brought from a level outside and taken there again, each once."""
 
 
 def parts_of(tree: MappingTree) -> TurnTree:
@@ -128,6 +51,10 @@ def parts_of(tree: MappingTree) -> TurnTree:
     """
     if tree.workload.semantics is not Semantics.ASSIGN:
         raise InputError(f"mapping tree: {UNCOUNTED}outputs that have values before; write semantics: assign")
+    names = {name for leaf in tree.leaves for _, keep in leaf.keeps for name in keep.tensors}
+    unknown = sorted(names - tree.workload.stored_as.keys())
+    if unknown:
+        raise InputError(f"mapping tree: {UNCOUNTED}a Keep of {unknown[0]}, which no memory holds")
     _check_order(tree)
     reader = _Reader(tree)
     parts = tuple(reader.read(tree.nodes, (), _Above(left=tree.workload.extents)))
@@ -226,7 +153,7 @@ class _Reader:
         self.tree, self.workload, self.machine = tree, tree.workload, tree.machine
         self.seen: list[Stay] = []
 
-    def read(self, nodes: tuple[Node, ...], base: Address, above: _Above) -> Iterator[TurnPart]:
+    def read(self, nodes: tuple[Node, ...], base: Address, above: _Above) -> Iterator[TurnPart | RowsPart]:
         """The parts of a list of nodes."""
         last = nodes[-1]
         if isinstance(last, Compute):
@@ -314,7 +241,7 @@ class _Reader:
         for each in below:
             if is_in_place(self.workload, each.name):
                 continue
-            memories = fabric_of(product_alone(self.workload, each.name), self.machine).memories
+            memories = fabric_of(touched_alone(self.workload, each.name), self.machine).memories
             names = [memory.name for memory in memories]
             for place, access in enumerate(each.accesses):
                 if self.workload.stored_as[access.name] != stay.tensor:
@@ -338,12 +265,14 @@ class _Reader:
                     f"mapping tree: {UNCOUNTED}{access.name}, which {alone.only.name} does not find in {outermost.name}"
                 )
 
-    def _leaf(self, nodes: tuple[Node, ...], name: str, above: _Above) -> Iterator[TurnPart]:
-        if is_in_place(self.workload, name):
+    def _leaf(self, nodes: tuple[Node, ...], name: str, above: _Above) -> Iterator[TurnPart | RowsPart]:
+        if not has_nest(self.workload, name):
             if len(nodes) > 1:
                 raise InputError(
-                    f"mapping tree: {UNCOUNTED}loops and Keeps around {name} alone, which is done in place"
+                    f"mapping tree: {UNCOUNTED}loops and Keeps around {name} alone, which is done where it is"
                 )
+            if not is_in_place(self.workload, name):
+                yield self._rows(name, above)
             return
         alone, stays = product_alone(self.workload, name, above.left), above.stays
         mine = {access.name: self.workload.stored_as[access.name] for access in alone.tensors}
@@ -351,14 +280,42 @@ class _Reader:
         homes = {access: last[tensor] for access, tensor in mine.items() if tensor in last}
         self._check_handed(alone, homes)
         given = {access for access, level in homes.items() if level != self.machine.memory}
-        names = {tensor: access for access, tensor in reversed(mine.items())}
-        held = (stay for stay in stays if stay.level != self.machine.memory)
-        blocks = [replace(stay.block, tensor=names.get(stay.tensor, stay.tensor)) for stay in held]
-        machine = with_given(self.machine, alone, homes, blocks)
+        machine = with_given(self.machine, alone, homes, self._blocks(mine, stays))
         if machine is not None and self._keeps_in_full(nodes, alone, machine, homes):
             machine = None
         mapping = None if machine is None else self._nest(nodes, alone, machine, homes, given)
         yield TurnPart(statement=name, loops=above.loops, workload=alone, machine=machine, mapping=mapping, stays=stays)
+
+    def _blocks(self, mine: dict[str, str], stays: tuple[Stay, ...]) -> list[KeptBlock]:
+        """What stays while a statement is done, by its own names of tensors where it has any."""
+        names = {tensor: access for access, tensor in reversed(mine.items())}
+        held = (stay for stay in stays if stay.level != self.machine.memory)
+        return [replace(stay.block, tensor=names.get(stay.tensor, stay.tensor)) for stay in held]
+
+    def _rows(self, name: str, above: _Above) -> RowsPart:
+        """A function of rows where its rows are."""
+        statement = self.workload.statement(name)
+        along = next((loop for loop in above.loops if statement.row and loop.dim == statement.row.dim), None)
+        if along is not None and along.trips > 1:
+            raise TreeError(
+                "incomplete",
+                f"the loop over {along.dim} is around {name}, a function of rows along it: every iteration has a part "
+                "of them; put it inside",
+            )
+        alone = touched_alone(self.workload, name, above.left)
+        mine = {access.name: self.workload.stored_as[access.name] for access in alone.tensors}
+        last = {stay.tensor: stay.level for stay in above.stays}
+        homes = {access: last.get(tensor, self.machine.memory) for access, tensor in mine.items()}
+        self._check_handed(alone, homes)
+        return RowsPart(
+            statement=name,
+            loops=above.loops,
+            workload=alone,
+            levels=tuple(homes[access.name] for access in alone.tensors),
+            first=row_reads(statement),
+            stays=above.stays,
+            fits=with_given(self.machine, alone, homes, self._blocks(mine, above.stays)) is not None,
+        )
 
     def _keeps_in_full(self, nodes: tuple[Node, ...], alone: Workload, machine: Machine, homes: dict[str, str]) -> bool:
         """Whether a path keeps something where what stays leaves no room."""

@@ -9,7 +9,7 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.kept_tensors import kept_tensors
-from optmap.workloads.single import is_in_place, is_single, product_alone
+from optmap.workloads.single import is_in_place, is_of_rows, is_single, touched_alone
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
 
@@ -32,6 +32,8 @@ def required_levels(workload: Workload, statement: Statement, machine: Machine) 
         InputError: for an accelerator that cannot say it of this statement.
     """
     rules = _RULES[machine.form](workload, statement, machine)
+    if machine.form is FormName.NEST and is_of_rows(statement):  # it may be done where its rows are
+        return {tensor: set() for tensor in rules}
     found: dict[str, set[str]] = {}
     for tensor, levels in rules.items():
         must = [name for name, keep in levels if keep is KeepRule.KEPT]
@@ -59,7 +61,8 @@ def _stated(workload: Workload, statement: Statement, machine: Machine) -> dict[
     every = _free(workload, statement, machine)
     if is_in_place(workload, statement.name):  # no access of its own
         return {tensor: [] for tensor in every}
-    alone = product_alone(workload, statement.name) if is_single(statement) else workload.alone(statement.name)
+    told = is_single(statement) or is_of_rows(statement)
+    alone = touched_alone(workload, statement.name) if told else workload.alone(statement.name)
     memories = fabric_of(alone, machine).memories[:-1]
     return every | {  # any level may keep statistics of rows
         kept.stored_as[access.name]: [(memory.name, memory.keeps[number]) for memory in memories]

@@ -107,6 +107,8 @@ class StatementFloor(Concise):
     cycles: int
     port_cycles: int
     certificates: tuple[BoundaryCertificate, ...]
+    box: tuple[tuple[str, int, int], ...] = ()
+    """(dim, first value, the one beyond the last) of points that its conditions all let be; empty for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from optmap.mappings.levels import Mapping
 from optmap.mappings.nest import Nest
 from optmap.mappings.tree import MappingTree
 from optmap.search.curve import Improvement
+from optmap.search.leasts import FamilyBound
 from optmap.search.relaxation import Relaxation
 from optmap.solvers.status import PointKind
 
@@ -65,6 +66,8 @@ class Found(Concise):
     """Of its time, where that is the objective."""
     options: CodeOptions | None = None
     """Of the code whose time it is."""
+    family: FamilyBound | None = None
+    """Of a family of mappings of statements in turn: what it is proved the best by."""
     trace: Trace | None = None
     """Of a method that explores: what it did."""
     curve: tuple[Improvement, ...] = ()

@@ -230,7 +230,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str
         os.close(terminal)
 
 
-def shown(terminal: int, text: str = "%") -> str:
+def shown(terminal: int, text: str = "at most") -> str:
     """What a command shows until some text is among it."""
     found = b""
     until = time.monotonic() + PATIENCE_S
@@ -304,7 +304,7 @@ def test_a_network_ends_with_the_layers_that_it_has(
 ) -> None:
     command = ("network", "resnet18", "--machine", "simba", "--time-limit", "600", "-o", tmp_path / "kept", "--json")
     process, terminal = started(*command, "--jobs", "1")
-    shown(terminal, "%")
+    shown(terminal, " of ")
     workers = children(process)
     assert workers
     process.send_signal(signal.SIGINT)

@@ -17,8 +17,8 @@ from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.tree import MappingTree
 from optmap.search import Question
-from optmap.search.chains import masked
-from optmap.search.chains.banded import BandedWay
+from optmap.search.chains import banded_apart, masked
+from optmap.search.chains.banded import BandedWay, _first_members
 from optmap.search.chains.banded_sizes import sizes_of
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
@@ -26,6 +26,7 @@ from optmap.search.chains.pair import ProductPair, pair_of, steps_of
 from optmap.search.chains.runs import Part, Run, best_run
 from optmap.search.chains.solve import family_of
 from optmap.search.chains.trees import run_tree
+from optmap.verbs import curving
 from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.parser import parse_workload
 
@@ -185,3 +186,48 @@ def test_why_there_is_no_mapping_under_conditions(
     text = f"S[m,l] = A[m,k]*B[k,l] if {condition}; C[m,n] = S[m,l]*D[l,n] if {condition}"
     with pytest.raises(error, match=reason):
         _ = optmap.solve(text, extents={"m": 5, "l": 4, "k": 2, "n": 2}, memory=memory)
+
+
+GATE = (
+    "G[m,f] = X[m,d]*W1[d,f] if ?; U[m,f] = X[m,d]*W3[d,f] if ?; A[m,f] = silu(G[m,f])*U[m,f] if ?; "
+    "Y[m,n] = A[m,f]*W2[f,n] if ?"
+)
+
+
+def test_more_memory_never_moves_more_words() -> None:
+    text = GATE.replace("?", "f < m + 1 and m >= f + 3")
+    before: int | None = None
+    for words in range(8, cases(17, 60)):
+        try:
+            answer = optmap.solve(text, extents="m=6,f=3,d=2,n=2", memory=f"{words}w")
+        except InfeasibleError:
+            assert before is None
+            continue
+        assert before is None or answer.cost <= before
+        before = int(answer.cost)
+    assert before is not None
+
+
+def test_where_nothing_fits_the_memory_is_what_is_wrong() -> None:
+    with pytest.raises(InfeasibleError):
+        optmap.solve(GATE.replace("?", "f <= m"), extents="m=6,f=3,d=2,n=2", memory="2w")
+
+
+def test_a_curve_under_conditions_has_the_answers_at_single_capacities(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, extents = CHAINS[2].replace("?", "l <= m"), {"h": 2, "m": 24, "l": 24, "k": 4, "n": 4}
+    found, answer = dict[tuple[int, str | None], Fraction](), curving._answer
+
+    def noted(workload: Any, words: int, objective: str, clock: Any, method: str | None = None) -> Any:
+        made = answer(workload, words, objective, clock, method)
+        if made is not None:
+            found[words, method] = Fraction(made.exact)
+        return made
+
+    monkeypatch.setattr(curving, "_answer", noted)
+    curve = optmap.curve(text, extents=extents, within=40)
+    assert curve.complete
+    assert len(curve.points) > 5
+    for words, method in random.Random(1).sample(sorted(found, key=str), 8):
+        for kept in (banded_apart.best_apart_banded, banded_apart._kept, _first_members):
+            kept.cache_clear()  # as if nothing had been asked before
+        assert optmap.solve(text, extents=extents, memory=f"{words}w", method=method).cost == found[words, method]

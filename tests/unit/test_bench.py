@@ -344,6 +344,15 @@ def test_a_solution_of_the_caches_alone_gets_a_register_tile() -> None:
     assert row.kernel.value == "outer-product"
 
 
+def test_a_core_with_too_few_registers_for_a_tile_is_said() -> None:
+    caches = MACHINE.levels[1].name
+    solved = optmap.solve(LAYERS[0], machine=MACHINE, innermost=caches, method="iooub", objective="sum")
+    assert MACHINE.core is not None
+    small = replace(MACHINE, core=replace(MACHINE.core, registers=2))
+    with pytest.raises(InputError, match="no vector kernel has one for it"):
+        optmap.emit(LAYERS[0], machine=small, mapping=solved.mapping)
+
+
 @pytest.mark.parametrize("verb", [optmap.bench, optmap.validate])
 def test_without_a_compiler_nothing_is_searched(monkeypatch: pytest.MonkeyPatch, verb: Callable[..., object]) -> None:
     from optmap.native.bench import session

@@ -16,6 +16,7 @@ from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.mappings.reuse import dataflow
 from optmap.workloads.access import Subscript, TensorAccess
 from optmap.workloads.amounts import Capacity
+from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
 
 CASES = range(tries(140, 400))
@@ -144,6 +145,12 @@ def test_batches_and_wide_integers_change_nothing(seed):
             alone = [narrow.traffic(chain[b : b + 1], level, flow, ways[b : b + 1])[0] for b in range(6)]
             assert alone == together[:, n].tolist()
         assert narrow.occupancy(chain[:, level]).tolist() == wide.occupancy(chain[:, level]).tolist()
+
+
+def test_a_tile_of_a_tensor_that_has_a_dim_several_times_is_counted_in_numbers_that_hold_it():
+    """Its elements are more than all iterations."""
+    workload = parse_workload("O[b] += A[b] * B[b,3*b,b]", {"b": 2**22})
+    assert LevelModel(workload).occupancy(np.array([[2**21]])).tolist() == [(2**21) ** 3 + 2 * 2**21]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -197,12 +197,7 @@ def test_a_tree_is_read_as_nests():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (
-            "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*D[l,n]",
-            "P .* has a function of rows",
-        ),
-        ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", "S .* has a condition"),
-        ("S[m,l] = A[m,k]*A[l,k]; C[m,n] = S[m,l]*D[l,n]", "S .* reads a tensor twice"),
+        ("S[m,l] = A[m,k]*B[k,l]; R[m,n] max= S[m,l] + D[l,n]; C[m,n] = R[m,n]*E[m,n]", "R .* is neither a sum"),
     ],
 )
 def test_what_is_not_counted_is_refused_by_name(text, reason):

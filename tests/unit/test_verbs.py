@@ -83,6 +83,7 @@ def test_answers_print_as_tables_render_and_are_documents(answers):
 
 
 def test_a_notebook_has_the_picture_of_an_answer_beside_its_tables(answers, result, monkeypatch):
+    before = pyplot.get_fignums()
     for name in ("solve", "bound", "compare", "workload"):
         answer = answers[name]
         html = answer._repr_html_()
@@ -90,7 +91,7 @@ def test_a_notebook_has_the_picture_of_an_answer_beside_its_tables(answers, resu
         assert len(drawn) == (answer.presentation.drawing() is not None), name
         assert all(b"</svg>" in base64.b64decode(each) for each in drawn)
         assert len(html) < 120_000
-    assert pyplot.get_fignums() == []
+    assert pyplot.get_fignums() == before
     assert result._repr_html_() == result._repr_html_()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "<img" not in result._repr_html_()

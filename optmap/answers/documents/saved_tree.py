@@ -32,7 +32,7 @@ CLAIMS = (
 """Keys of an answer of `solve`: what is counted is compared, and `check` proves the rest."""
 TURN_CLAIMS = (
     *("counting", "relaxation", "integer_gap", "moving", "operations", "arithmetic", "bottleneck", "energy", "cycles"),
-    *("port_cycles", "edp", "search", "floor"),
+    *("port_cycles", "edp", "search", "floor", "family"),
 )
 """Those beside them where statements are counted in turn."""
 SCHEMA = "optmap.tree/1"

@@ -11,8 +11,9 @@ from optmap.answers.documents.saved_tree import SavedTree
 from optmap.answers.documents.turn_parts import turn_counts
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown
-from optmap.count.meshes.in_turn import InTurnCount, count_in_turn
+from optmap.count.meshes.in_turn import count_in_turn
 from optmap.count.meshes.policy import NestPolicy
+from optmap.count.meshes.turn_results import InTurnCount
 from optmap.count.policies import nest_policy
 from optmap.files.fields import located
 

@@ -22,8 +22,8 @@ from optmap.base.errors import InputError
 from optmap.base.shown import PRESENTATIONS, Presentation
 from optmap.bounds.certificate import digest
 from optmap.count.meshes.count import NEST_EXACT
-from optmap.count.meshes.in_turn import InTurnCount
 from optmap.count.meshes.results import SpatialCost
+from optmap.count.meshes.turn_results import InTurnCount
 from optmap.count.policies import nest_policies, nest_policy
 from optmap.count.results import CostReport
 from optmap.count.trees import TreeCount

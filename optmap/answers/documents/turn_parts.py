@@ -11,9 +11,10 @@ from optmap.answers.documents.nest_parts import search_claims
 from optmap.answers.documents.relaxed import relaxed_parts
 from optmap.answers.documents.rows import boundary_documents, crossing_documents
 from optmap.base.texts import exact_text, plain
-from optmap.count.meshes.in_turn import InTurnCount, TurnCost, TurnLevel
+from optmap.count.meshes.turn_results import InTurnCount, TurnCost, TurnLevel
 from optmap.questions.options import Merit
 from optmap.search.floors import StatementFloor, TurnFloor
+from optmap.search.leasts import FamilyBound
 from optmap.search.result import Answer
 
 
@@ -45,7 +46,24 @@ def turn_parts(answer: Answer[Any, Any]) -> dict[str, object]:
         **turn_counts(answer.count),
         "search": search_claims(answer),
         "floor": None if answer.floor is None else floor_document(answer.floor),
+        **({} if answer.found.family is None else {"family": _family(answer.found.family, answer.cost_unit)}),
     }
+
+
+def _family(family: FamilyBound, unit: str) -> dict[str, object]:
+    """What no nest costs less than, of those of which floors do not show enough; homes and what stays by element."""
+    nests = [
+        {
+            "statement": each.statement,
+            "extents": dict(each.sizes),
+            "homes": dict(each.homes),
+            "kept": [{"level": k.level, "tensor": k.tensor, "elements": k.elements} for k in each.kept],
+            "begun": exact_text(each.begun),
+            "least": amount(each.least, unit),
+        }
+        for each in family.nests
+    ]
+    return {"together": family.together, "members": family.members, "nests": nests}
 
 
 def _rows(rows: Iterable[TurnCost]) -> list[dict[str, object]]:
@@ -94,4 +112,5 @@ def _statement(floor: StatementFloor) -> dict[str, object]:
         "cycles": floor.cycles,
         "port_cycles": floor.port_cycles,
         "crossings": crossing_documents(floor.certificates),
+        **({"box": {dim: [first, beyond] for dim, first, beyond in floor.box}} if floor.box else {}),
     }

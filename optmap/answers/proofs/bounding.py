@@ -10,8 +10,8 @@ from optmap.answers.proofs.chain_meshes import with_turn_floor
 from optmap.answers.proofs.chains import with_chain_floor
 from optmap.answers.proofs.floor import with_floor
 from optmap.base.clock import Clock
-from optmap.count.meshes.in_turn import InTurnCount
 from optmap.count.meshes.results import SpatialCost
+from optmap.count.meshes.turn_results import InTurnCount
 from optmap.count.results import CostReport
 from optmap.count.trees import TreeCount
 from optmap.search.result import Answer

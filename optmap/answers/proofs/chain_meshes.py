@@ -16,7 +16,8 @@ cross are those of the statement on the machine as it is: to the words of all me
 keeps what only takes away. They are used where all tensors of the statement cross. The least over all choices holds
 whatever the mapping chooses. Multiply-accumulates cost what they cost; statements are done in turn, so that
 energies and cycles add up, each statement having at least its own; the product of both sums is the floor of
-energy-delay.
+energy-delay. Of a statement under conditions the floor is that of a box of its points that meet them: whoever does all
+of them does these.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from optmap.answers.proofs.floor import crossings_of, least_of
+from optmap.answers.proofs.floor import crossings_of
 from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import ContradictionError
 from optmap.base.texts import plain
+from optmap.bounds.mesh_least import least_of
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import homes_of, with_given
 from optmap.machines.machine import Machine
@@ -43,7 +45,8 @@ from optmap.search.question import understood
 from optmap.search.result import Answer
 from optmap.solvers.status import Stop
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.single import is_in_place, product_alone
+from optmap.workloads.inner_box import inner_box
+from optmap.workloads.single import has_nest, product_alone
 from optmap.workloads.workload import Workload
 
 REACHED = "the floor of every schedule in turn, which the mapping reaches"
@@ -80,7 +83,7 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
     """The floor of a chain, and notes about boundaries without a bound.
 
     Args:
-        workload: products, and functions in place, which cost nothing.
+        workload: products, and functions in place or of rows, of which nothing is counted here.
         machine: with meshes and prices.
         clock: when boundaries get compulsory traffic alone, with a note.
 
@@ -89,9 +92,11 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
     """
     found, notes = list[StatementFloor](), list[str]()
     for each in workload.statements:
-        if is_in_place(workload, each.name):
+        if not has_nest(workload, each.name):
             continue
-        alone = product_alone(workload, each.name)
+        box = inner_box(each, workload.extents) if each.domain else {}
+        left = {**workload.extents, **{dim: len(values) for dim, values in box.items()}}
+        alone = product_alone(workload, each.name, left)
         fabric = fabric_of(alone, machine)
         crossings, own = crossings_of(fabric, clock)
         notes += [f"{each.name}: {note}" for note in own]
@@ -104,6 +109,7 @@ def turn_floor(workload: Workload, machine: Machine, clock: Clock = NO_LIMIT) ->
                 cycles=min(merit.cycles for merit in merits),
                 port_cycles=min(merit.port_cycles for merit in merits),
                 certificates=tuple(crossings[number] for number in sorted(crossings)),
+                box=tuple((d, v.start, v.stop) for d, v in box.items() if len(v) < workload.extents[d]),
             )
         )
     return TurnFloor(statements=tuple(found)), tuple(notes)
@@ -113,7 +119,7 @@ def mesh_bound(workload: Workload, machine: Machine, objective: Objective) -> Me
     """The floor of an objective.
 
     Args:
-        workload: products, and functions in place, which cost nothing.
+        workload: products, and functions in place or of rows, of which nothing is counted here.
         machine: with meshes and prices.
         objective: energy, cycles, their product, or cycles of ports.
 

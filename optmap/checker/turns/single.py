@@ -13,24 +13,41 @@ def is_in_place(chain: StatedChain, number: int) -> bool:
     """Whether a statement makes its elements in place of those of the one tensor that it reads."""
     output, *inputs = chain.accesses[number]
     said = chain.said[number]
-    alone = len(inputs) == 1 and not said.conditions and not said.rows
+    alone = len(inputs) == 1 and not said.rows
     return alone and chain.held[inputs[0]["tensor"]] == chain.held[output["tensor"]]
+
+
+def is_of_rows(chain: StatedChain, number: int) -> bool:
+    """Whether a statement makes each element from a whole row, at every point of it: done where the row is."""
+    said = chain.said[number]
+    output, *inputs = (set(dims_of(access)) for access in chain.accesses[number])
+    plain = said.sign in ("=", "+=") and bool(said.rows)
+    return plain and all(dims <= output for dims in inputs)
+
+
+def has_nest(chain: StatedChain, number: int) -> bool:
+    """Whether a statement is a nest of loops: it is not done where its elements are."""
+    return not is_in_place(chain, number) and not is_of_rows(chain, number)
 
 
 def single_fabric(chain: StatedChain, number: int, machine: Any, left: dict[str, int]) -> StatedFabric:
     """A product of a chain on a machine, on what is left of its dims.
 
     A function of several tensors element by element moves what their product would, and takes an operation at each
-    point as well.
+    point as well. Under a condition all points are done.
 
     Raises:
-        RefusedError: for a statement that is no product, or one under a condition.
+        RefusedError: for a statement that is no product.
     """
     said = chain.said[number]
     output, *inputs = (set(dims_of(access)) for access in chain.accesses[number])
     pointwise = said.sign in ("=", "+=") and not said.rows and len(inputs) > 1 and all(d <= output for d in inputs)
-    fine = (said.multiplies or pointwise) and not said.conditions
-    need(fine, f"not counted: {said.name}, which is no sum of products, or has a condition")
+    need(said.multiplies or pointwise, f"not counted: {said.name}, which is no sum of products")
+    return touched_fabric(chain, number, machine, left)
+
+
+def touched_fabric(chain: StatedChain, number: int, machine: Any, left: dict[str, int]) -> StatedFabric:
+    """A statement as the product of what it reads, on a machine."""
     texts = [_text(access) for access in chain.accesses[number]]
     used = {access["tensor"] for access in chain.accesses[number]}
     document = {

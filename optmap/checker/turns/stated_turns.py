@@ -8,8 +8,7 @@ are brought to a Keep from the one outside it, or from the outermost memory, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import replace
 from typing import Any
 
 from ..chains.chain import Access, StatedChain, dims_of
@@ -18,9 +17,9 @@ from ..core.footprints import words
 from ..core.shapes import many, name, positive, records
 from ..core.tools import need
 from ..nests.loops import Loops
-from .single import give, is_in_place, places_of, single_fabric
-
-Address = tuple[int, ...]
+from .room import staying_words
+from .single import give, has_nest, is_in_place, is_of_rows, places_of, single_fabric, touched_fabric
+from .stated_parts import Address, Around, State, StatedNest, StatedRows, Staying
 
 
 def turn_nodes(value: Any, where: str) -> None:
@@ -35,66 +34,6 @@ FORM = records(
     {"sequence": many(turn_nodes, 2)},
     {"compute": name},
 )
-
-
-@dataclass(frozen=True)
-class Around:
-    """A loop around a sequence."""
-
-    address: Address
-    dim: str
-    trips: int
-
-
-@dataclass(frozen=True)
-class Staying:
-    """A tensor in a level, as a Keep outside nests has it."""
-
-    address: Address
-    tensor: str
-    level: int
-    source: int | None
-    """Number of the memory that it is brought from; None for the home of an intermediate."""
-    loops: tuple[Around, ...]
-    ended: int
-    """How many of these are around a sequence: the Keep is emptied in each of their iterations."""
-    elements: int
-    access_dims: frozenset[str]
-    made: bool
-    """Whether a statement below makes it."""
-
-    @property
-    def contents(self) -> int:
-        """Contents one after the other: loops behind the last one that moves it bring nothing new."""
-        turning = [n for n, loop in enumerate(self.loops) if loop.dim in self.access_dims and loop.trips > 1]
-        last = max([self.ended, *(n + 1 for n in turning)])
-        return prod(loop.trips for loop in self.loops[:last])
-
-    @property
-    def different(self) -> int:
-        """Contents that have no element in common."""
-        return prod(loop.trips for loop in self.loops if loop.dim in self.access_dims)
-
-
-@dataclass(frozen=True)
-class State:
-    """What is above a node."""
-
-    left: tuple[tuple[str, int], ...]
-    loops: tuple[Around, ...] = ()
-    stays: tuple[Staying, ...] = ()
-    ended: int = 0
-
-
-@dataclass(frozen=True)
-class StatedNest:
-    """The nest of a statement."""
-
-    statement: int
-    state: State
-    fabric: StatedFabric
-    """With what is given as rules, and less room."""
-    loops: Loops
 
 
 class StatedTurns:
@@ -114,7 +53,7 @@ class StatedTurns:
         self.names = [level["name"] for level in machine["levels"]] + [machine["memory"]]
         self.inner = {chain.held[t] for t in chain.names if t not in chain.outputs}
         self.paths: dict[int, tuple[list[tuple[Address, Any]], State]] = {}
-        self.nests: list[StatedNest] = []
+        self.parts: list[StatedNest | StatedRows] = []
         self.order: list[int] = []
         self.moving: list[Staying] = []
         self._read(nodes, (), State(left=tuple(chain.extents.items())), [])
@@ -122,8 +61,15 @@ class StatedTurns:
         self._check_reads()
         self._check_homes()
 
+    @property
+    def nests(self) -> list[StatedNest]:
+        """Of statements that have one."""
+        return [part for part in self.parts if isinstance(part, StatedNest)]
+
     def plain(self, number: int, left: dict[str, int]) -> StatedFabric:
         """A statement on the machine as it is."""
+        if is_of_rows(self.chain, number):
+            return touched_fabric(self.chain, number, self.machine, left)
         return single_fabric(self.chain, number, self.machine, left)
 
     def _below(self, nodes: Any) -> list[int]:
@@ -196,7 +142,7 @@ class StatedTurns:
             source=source,
             loops=state.loops,
             ended=state.ended,
-            elements=_elements(fabric, first),
+            elements=elements_of(fabric, first),
             access_dims=frozenset(dims_of(first)),
             made=made,
         )
@@ -231,8 +177,10 @@ class StatedTurns:
         need(number not in self.order, f"{self.chain.names[number]} has two leaves")
         self.order.append(number)
         self.paths[number] = path, state
+        if not has_nest(self.chain, number):
+            where = f"{self.chain.names[number]} alone, which is done where it is"
+            need(len(nodes) == 1, f"not counted: nodes around {where}")
         if is_in_place(self.chain, number):
-            need(len(nodes) == 1, f"not counted: nodes around {self.chain.names[number]} alone, which is done in place")
             return
         fabric = self.plain(number, dict(state.left))
         given: dict[int, int] = {}
@@ -246,9 +194,20 @@ class StatedTurns:
                 give(fabric, places, home)
                 given |= dict.fromkeys(places, home)
         self._lessen(fabric, number, state, given)
+        if not has_nest(self.chain, number):
+            self._rows(fabric, number, state, given)
+            return
         entries = self._entries(nodes[:-1], fabric, given, dict(state.left))
         loops = Loops(fabric, entries)
-        self.nests.append(StatedNest(number, state, fabric, loops))
+        self.parts.append(StatedNest(number, state, fabric, loops))
+
+    def _rows(self, fabric: StatedFabric, number: int, state: State, given: dict[int, int]) -> None:
+        """A function of rows: every iteration has whole ones."""
+        along = self.chain.said[number].along
+        whole = all(loop.trips == 1 for loop in state.loops if loop.dim == along)
+        need(whole, f"incomplete: a loop over {along} around {self.chain.names[number]}, a function of rows along it")
+        levels = tuple(given.get(i, len(self.names) - 1) for i in range(len(fabric.operands)))
+        self.parts.append(StatedRows(number, state, fabric, levels))
 
     def _lessen(self, fabric: StatedFabric, number: int, state: State, given: dict[int, int]) -> None:
         """Take from every memory the room of what stays there; what is given has its place in that."""
@@ -267,28 +226,9 @@ class StatedTurns:
                 memory.rooms = [(title, mine, units - used)]
 
     def room(self, place: int, stays: list[Staying], word_bits: int) -> int:
-        """Words of the capacity of a level that some tensors take which stay there.
-
-        Args:
-            place: number of the level.
-            stays: the tensors.
-            word_bits: of a word, where the capacity is in bytes and has no entries.
-        """
-        level, used = self.machine["levels"][place], 0
-        packs, size = "pack" in level, level["word_bits"]
-        in_bytes = level["capacity"]["unit"] == "bytes"
-        for stay in stays:
-            bits = self.chain.bits[stay.tensor]
-            if packs:
-                together = size // bits
-                entries = -(-stay.elements // together) if together else stay.elements * -(-bits // size)
-            else:
-                entries = stay.elements
-            if in_bytes:
-                used += -(-(entries * size if size is not None else stay.elements * bits) // 8)
-            else:
-                used += entries
-        return -(-8 * used // (size or word_bits)) if in_bytes else used
+        """Words of the capacity of a level that some tensors take which stay there."""
+        held = [(stay.tensor, stay.elements) for stay in stays]
+        return staying_words(self.chain, self.machine, place, held, word_bits)
 
     def _entries(
         self, nodes: Any, fabric: StatedFabric, given: dict[int, int], left: dict[str, int]
@@ -370,7 +310,7 @@ class StatedTurns:
             need(len(homes) == 1 and None not in homes, f"lost: {tensor} has no home above all that make and read it")
 
 
-def _elements(fabric: StatedFabric, access: Access) -> int:
+def elements_of(fabric: StatedFabric, access: Access) -> int:
     """Different elements that an access touches on the dims of a statement."""
     axes = [dict(axis["terms"]) for axis in access["axes"]]
     return words(axes, {d: n for d, n in fabric.extents.items() if any(d in axis for axis in axes)})

@@ -14,10 +14,15 @@ from itertools import pairwise
 from math import ceil, prod
 from typing import Any
 
+from ..chains.chain import StatedChain
 from ..core.fabric import StatedFabric
 from ..nests.accesses import Counts, objective_value
 from .single import is_in_place, places_of
-from .stated_turns import StatedNest, StatedTurns, Staying
+from .stated_parts import StatedNest, StatedRows, Staying
+from .stated_turns import StatedTurns
+
+Passed = dict[tuple[int, str], int]
+"""Words per number of a memory and kind of access."""
 
 
 @dataclass
@@ -81,8 +86,11 @@ def turn_totals(turns: StatedTurns, *, timeloop: bool) -> TurnTotals:
         timeloop: whether nests are counted as Timeloop does.
     """
     totals = TurnTotals()
-    for nest in turns.nests:
-        _add_nest(totals, turns, nest, timeloop=timeloop)
+    for part in turns.parts:
+        if isinstance(part, StatedNest):
+            _add_nest(totals, turns, part, timeloop=timeloop)
+        else:
+            _add_rows(totals, turns, part)
     for stay in turns.moving:
         _add_moving(totals, turns, stay)
     return totals
@@ -163,26 +171,93 @@ def _add_moving(totals: TurnTotals, turns: StatedTurns, stay: Staying) -> None:
     row = TurnSum(stay.tensor, stay.contents)
     again = stay.contents - (stay.different if stay.made else 0)
     back = stay.contents if stay.made else 0
-    come = {(source, "read"): stay.elements, (stay.level, "fill"): stay.elements}
-    go = {(source, "update"): stay.elements}
-    for times, passed in ((again, come), (back, go)):
-        slowest = 0
-        for (place, kind), count in passed.items():
-            memory, widths = fabric.memories[place], fabric.memories[place].widths
-            paid = ceil(widths.entries(i, count) / memory.block) * memory.prices[kind]
-            paid += widths.energy(i, kind, Fraction(count))
-            _pay(totals, place, times * paid)
-            row.energy += times * paid
-            ports = ("read", "shared") if kind == "read" else ("write", "shared")
-            rates = [memory.rates[port] for port in ports if port in memory.rates]
-            slowest = max([slowest, *(ceil(widths.passing(i, count) / rate) for rate in rates)])
+    for times, passed in zip((again, back), ways_between(source, stay.level, stay.elements), strict=True):
+        energies, cycles = passing(fabric, i, passed)
+        for (place, kind), energy in energies.items():
+            _pay(totals, place, times * energy)
+            row.energy += times * energy
+            count = passed[place, kind]
             words = {"read": (count, 0, 0), "fill": (0, count, 0), "update": (0, 0, count)}[kind]
             _add(totals, place, stay.tensor, times, words)
-        row.cycles += times * slowest
+        row.cycles += times * cycles
     row.port_cycles = row.cycles
     _add(totals, stay.level, stay.tensor, 0, (0, 0, 0))
     _cross(totals, (stay.level, source, stay.tensor), again * stay.elements, back * stay.elements)
     totals.moving.append(row)
+
+
+def ways_between(source: int, level: int, elements: int) -> tuple[Passed, Passed]:
+    """What passes when a content comes from one memory to another, and when it goes back."""
+    return {(source, "read"): elements, (level, "fill"): elements}, {(source, "update"): elements}
+
+
+def passing(fabric: StatedFabric, i: int, passed: Passed) -> tuple[dict[tuple[int, str], Fraction], int]:
+    """Energy of words of a tensor that pass memories by themselves, and cycles of the slowest port.
+
+    Args:
+        fabric: a statement that has the tensor.
+        i: number of its access.
+        passed: words per number of a memory and kind of access.
+    """
+    return {key: paid(fabric, i, key, count) for key, count in passed.items()}, slowest(fabric, {i: passed})
+
+
+def paid(fabric: StatedFabric, i: int, key: tuple[int, str], count: int) -> Fraction:
+    """Energy of accesses of one kind to a tensor in a memory."""
+    place, kind = key
+    memory = fabric.memories[place]
+    whole = ceil(memory.widths.entries(i, count) / memory.block) * memory.prices[kind]
+    return whole + memory.widths.energy(i, kind, Fraction(count))
+
+
+def slowest(fabric: StatedFabric, passed: dict[int, Passed]) -> int:
+    """Cycles of the slowest port for words that pass in one go, by number of an access."""
+    busy: dict[tuple[int, str], Fraction] = {}
+    for i, own in passed.items():
+        for (place, kind), count in own.items():
+            for port in ("read" if kind == "read" else "write", "shared"):
+                words = fabric.memories[place].widths.passing(i, Fraction(count))
+                busy[place, port] = busy.get((place, port), Fraction(0)) + words
+    rates = ((fabric.memories[place].rates.get(port), words) for (place, port), words in busy.items())
+    return max([0, *(ceil(words / rate) for rate, words in rates if rate is not None)])
+
+
+def row_passes(chain: StatedChain, number: int, levels: tuple[int, ...], points: int) -> list[dict[int, Passed]]:
+    """What passes of one iteration of a function of rows: what its statistic is formed of, then everything.
+
+    Args:
+        chain: that the statement is of.
+        number: of the statement.
+        levels: per access, the output first, the memory where it is.
+        points: of the iteration, a word of each access passing at each.
+    """
+    first, beyond = chain.said[number].of
+    return [
+        {1 + i: {(levels[1 + i], "read"): points} for i in range(first, beyond)},
+        {i: {(level, "read" if i else "update"): points} for i, level in enumerate(levels)},
+    ]
+
+
+def _add_rows(totals: TurnTotals, turns: StatedTurns, rows: StatedRows) -> None:
+    """A function of rows in all its iterations."""
+    chain, fabric = turns.chain, rows.fabric
+    times, points = prod(loop.trips for loop in rows.state.loops), prod(fabric.extents.values())
+    row = TurnSum(chain.names[rows.statement], times)
+    for passed in row_passes(chain, rows.statement, rows.levels, points):
+        for i, own in passed.items():
+            for key, count in own.items():
+                energy = times * paid(fabric, i, key, count)
+                _pay(totals, key[0], energy)
+                row.energy += energy
+                words = (count, 0, 0) if key[1] == "read" else (0, 0, count)
+                _add(totals, key[0], _stored(turns, fabric, i), times, words)
+        row.cycles += times * slowest(fabric, passed)
+    row.port_cycles = row.cycles
+    totals.statements.append(row)
+    for number in range(len(fabric.memories) - 1):
+        stays = [stay for stay in rows.state.stays if stay.level == number]
+        used = turns.room(number, stays, chain.word_bits) if stays else 0
+        totals.held[number] = max(used, totals.held.get(number, 0))
 
 
 def _is_below(turns: StatedTurns, stay: Staying, number: int) -> bool:

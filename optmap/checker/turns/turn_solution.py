@@ -11,30 +11,36 @@ from ..bounds.floor import check_crossings, movement, port_cycles
 from ..chains.chain import StatedChain
 from ..chains.chain_bound import chain_lines
 from ..chains.chain_document import CHAIN_WORK, read_chain
+from ..chains.chain_masks import rules_of
 from ..core.fabric import StatedFabric
 from ..core.form import BETWEEN, MOVED
 from ..core.report import Report
-from ..core.shapes import Shape, anything, count, many, maybe, name, positive, record, text
+from ..core.shapes import Shape, anything, count, many, maybe, name, positive, record, records, table, text
 from ..core.shapes import number as amount_shape
 from ..core.tools import need, plain, spelled
 from ..nests.accesses import objective_value
 from ..nests.nest_counts import UNITS, check_amount, exact_value
 from ..nests.nest_form import AMOUNT, SOLVED
 from ..nests.nest_solution import check_claimed_search, check_signature, mesh_text, rule_lines
-from .single import alone_there, give, is_in_place, places_of, single_fabric
+from .single import alone_there, give, has_nest, is_in_place, is_of_rows, places_of, single_fabric
 from .stated_turns import StatedTurns, turn_nodes
 from .turn_counts import TurnSum, TurnTotals, said_rows, turn_totals
+from .turn_family import FAMILY, family_lines
 
 ROW = record(name=name, times=positive, operations=count, energy=AMOUNT, cycles=count, port_cycles=count)
 CROSSING = record(between=BETWEEN, memory_words=positive, words=count, certificate=anything)
+FLOORED: dict[str, Shape] = {
+    "name": name,
+    "energy": AMOUNT,
+    "cycles": count,
+    "port_cycles": count,
+    "crossings": many(CROSSING),
+}
 FLOOR = record(
     energy=AMOUNT,
     cycles=count,
     port_cycles=count,
-    statements=many(
-        record(name=name, energy=AMOUNT, cycles=count, port_cycles=count, crossings=many(CROSSING)),
-        1,
-    ),
+    statements=many(records(FLOORED, FLOORED | {"box": table(many(count, 2), 1)}), 1),
 )
 TURN_SOLVED: dict[str, Shape] = {
     **{key: shape for key, shape in SOLVED.items() if key not in ("compute_cycles", "utilisation")},
@@ -57,7 +63,7 @@ TURN_SOLVED: dict[str, Shape] = {
     "port_cycles": count,
     "floor": maybe(FLOOR),
 }
-TURN_SOLUTION = record(**TURN_SOLVED)
+TURN_SOLUTION = records(TURN_SOLVED, TURN_SOLVED | {"family": FAMILY})
 
 
 def check_turn_solution(doc: dict[str, Any]) -> Report:
@@ -96,6 +102,7 @@ def check_turn_solution(doc: dict[str, Any]) -> Report:
             f"{float(totals.merit('edp')):,.10g} pJ*cycles"
         ),
         *floor_lines(doc, chain, real),
+        *(family_lines(doc, chain) if "family" in doc else []),
     ]
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc)))
 
@@ -154,6 +161,10 @@ def machine_lines(chain: StatedChain, machine: Any) -> list[str]:
         if is_in_place(chain, number):
             lines.append(spelled(f"{title} is done in place: no access, energy or cycle of it is counted"))
             continue
+        if is_of_rows(chain, number):
+            what = "rows pass twice where they are, word by word, and are complete before anything of them is read"
+            lines.append(spelled(f"{title}: {what}; no operation is counted"))
+            continue
         fabric = single_fabric(chain, number, machine, chain.extents)
         if not any(line.startswith("on ") for line in lines):
             lines.append(f"on {fabric.units:,} units of {float(fabric.arithmetic):g} pJ an operation, inner first")
@@ -161,6 +172,8 @@ def machine_lines(chain: StatedChain, machine: Any) -> list[str]:
         lines += [f"{title}: {line}" for line in rule_lines(fabric)]
         if not chain.said[number].multiplies:
             lines.append(spelled(f"{title} is counted as a product element by element: an operation at each point"))
+        if chain.said[number].conditions:
+            lines.append(spelled(f"{title} is under conditions: every iteration is done, and its floor is of a box"))
     return lines
 
 
@@ -204,11 +217,11 @@ def floor_lines(doc: Any, chain: StatedChain, real: Fraction) -> list[str]:
 def checked_floor(doc: Any, chain: StatedChain) -> tuple[Fraction, int, int]:
     """Energy, cycles, and cycles of ports of a floor, whose statements' are proved."""
     floor = doc["floor"]
-    products = [number for number in range(len(chain.names)) if not is_in_place(chain, number)]
+    products = [number for number in range(len(chain.names)) if has_nest(chain, number)]
     need([each["name"] for each in floor["statements"]] == [chain.names[n] for n in products], "floor: statements")
     energy, cycles, ports = Fraction(0), 0, 0
     for number, entry in zip(products, floor["statements"], strict=True):
-        proved, own, port = statement_floor(doc, chain, number, entry["crossings"])
+        proved, own, port = statement_floor(doc, chain, number, entry)
         said = exact_value(entry["energy"]["exact"], "floor")
         check_amount(entry["energy"], said, "pJ", "floor")
         need(said <= proved, f"the floor of {entry['name']} is {float(proved)} pJ")
@@ -222,14 +235,29 @@ def checked_floor(doc: Any, chain: StatedChain) -> tuple[Fraction, int, int]:
     return energy, cycles, ports
 
 
-def statement_floor(doc: Any, chain: StatedChain, number: int, entries: Any) -> tuple[Fraction, int, int]:
+def floor_extents(chain: StatedChain, number: int, entry: Any) -> dict[str, int]:
+    """Iterations per dim of the points whose floor it is: all, or those of a box that meet every condition."""
+    box = entry.get("box", {})
+    need(all(len(ends) == 2 for ends in box.values()), f"the box of {entry['name']} has two ends per dim")
+    need(box.keys() <= chain.dims[number], f"the box of {entry['name']} has a dim that it has not")
+    ranges = {d: (0, n) for d, n in chain.extents.items()} | {d: (first, beyond) for d, (first, beyond) in box.items()}
+    inside = all(0 <= first < beyond <= chain.extents[d] for d, (first, beyond) in ranges.items())
+    need(inside, f"the box of {entry['name']} is no part of its points")
+    for rule in rules_of(chain.said[number]):
+        most = sum(c * (ranges[d][1] - 1 if c > 0 else ranges[d][0]) for d, c in rule.factors)
+        need(most + rule.constant <= 0, f"points of the box of {entry['name']} do not meet its conditions")
+    return {d: beyond - first for d, (first, beyond) in ranges.items()}
+
+
+def statement_floor(doc: Any, chain: StatedChain, number: int, entry: Any) -> tuple[Fraction, int, int]:
     """Energy, cycles, and cycles of ports that a statement has at least, whatever it is given on chip."""
+    extents = floor_extents(chain, number, entry)
 
     def fabric() -> StatedFabric:
-        return single_fabric(chain, number, doc["machine"], chain.extents)
+        return single_fabric(chain, number, doc["machine"], extents)
 
     whole = fabric()
-    crossings = check_crossings(whole, entries)
+    crossings = check_crossings(whole, entry["crossings"])
     operations = prod(whole.extents.values())
     earlier = {chain.held[access["tensor"]] for accesses in chain.accesses[:number] for access in accesses}
     inner = {chain.held[t] for t in chain.names if t not in chain.outputs}
@@ -263,9 +291,13 @@ def hearsay(doc: Any) -> list[str]:
     search, status = doc["search"], doc["status"]
     lines = [
         f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
-        f"method {doc['method']!r}, stop {status['stop']!r}, {search['evaluations']:,} evaluations; that it is the "
-        f"best of {status['space']!r} is not verified",
-        "how the search went: formulation and tolerance of the relaxation, how often the workload occurs, clock, word "
-        "sizes, notes, seconds, seed, versions",
+        f"method {doc['method']!r}, stop {status['stop']!r}, {search['evaluations']:,} evaluations; "
+        + (
+            "that no nest of those that the file lists costs less is a search whose labels are not in it; run it again"
+            if "family" in doc
+            else f"that it is the best of {status['space']!r} is not verified"
+        ),
+        "how the search went: names of its proof and of the method of the bound, formulation and tolerance of the "
+        "relaxation, how often the workload occurs, clock, word sizes, notes, seconds, seed, versions",
     ]
     return [plain(line) for line in lines]

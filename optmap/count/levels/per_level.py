@@ -16,6 +16,7 @@ the value sets of its axes, so sums over all tiles factorise over the groups of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
@@ -29,7 +30,7 @@ from optmap.count.levels.halo import axis_counts
 from optmap.mappings.cutting import TileDescent
 from optmap.mappings.reuse import Reuse, TensorRoom
 from optmap.workloads.axes import moving
-from optmap.workloads.workload import Semantics, Subscript, Workload
+from optmap.workloads.workload import Semantics, Subscript, TensorAccess, Workload
 
 WIDEST_INT64 = 2**60
 """Above this bound on any intermediate product, arrays hold Python integers instead of int64."""
@@ -245,9 +246,19 @@ class LevelModel:
 
 def _widest(workload: Workload) -> int:
     """A bound on every product that is formed for tiles within the extents."""
-    largest = max((c for t in workload.tensors for a in t.axes for _, c in a.terms), default=1)
     weights = sum(2 * workload.weight(t) for t in workload.tensors)
-    return 16 * weights * prod(workload.extents.values()) * largest * largest
+    return 4 * weights * max(_visited(workload, t) for t in workload.tensors)
+
+
+def _visited(workload: Workload, tensor: TensorAccess) -> int:
+    """A bound on the elements of a tile times the number of tiles.
+
+    A subscript of a tile has at most the sum of its factors times the product of the tile's sizes, and a dim counts as
+    often as it stands in a subscript.
+    """
+    often = Counter(dim for axis in tensor.axes for dim in axis.dims)
+    factors = [sum(abs(factor) for _, factor in axis.terms) for axis in tensor.axes if axis.terms]
+    return prod(factors) * prod([n for dim, n in workload.extents.items() for _ in range(max(1, often[dim]))])
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,8 @@ A mapping tree is read as nests in turn (`mappings.parts`). Each is counted as a
 kept outside as rules: words and energy are those of one iteration times their number, and nothing runs at the same
 time, so that cycles add up as well. A tensor that a Keep outside nests brings from further out passes word by word: a
 read there and a fill here for what comes, an update there for what goes; the first content of a result comes from
-nowhere. Energy-delay is the product of both sums.
+nowhere. A function of rows has its rows pass word by word as well, twice, where they are. Energy-delay is the product
+of both sums.
 """
 
 from __future__ import annotations
@@ -13,142 +14,22 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar
 
-from optmap.base.shown import Concise
 from optmap.count.meshes.count import NEST_EXACT
+from optmap.count.meshes.passing import Passage, brought, passage
 from optmap.count.meshes.policy import NestPolicy
-from optmap.count.meshes.prices import access_energy, port_loads
-from optmap.count.meshes.results import ARITHMETIC, Accesses, SpatialCost
+from optmap.count.meshes.results import Accesses, SpatialCost
+from optmap.count.meshes.turn_results import InTurnCount, TurnAccesses, TurnCost, TurnLevel
 from optmap.count.results import BoundaryTraffic
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import taken
-from optmap.machines.machine import Level, Machine
+from optmap.machines.machine import Level
 from optmap.mappings.nest import nest_of
-from optmap.mappings.parts import Stay, TurnPart, TurnTree, parts_of
+from optmap.mappings.parts import parts_of
 from optmap.mappings.tree import MappingTree
-from optmap.questions.objective import Objective
+from optmap.mappings.turn_parts import RowsPart, Stay, TurnPart, TurnTree
 from optmap.questions.options import Merit
 from optmap.workloads.workload import Workload
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnAccesses(Concise):
-    """Accesses of one tensor to one memory, in words, over the whole run and all instances."""
-
-    memory: str
-    tensor: str
-    reads: int
-    fills: int
-    updates: int
-    energy_pj: Fraction
-    """Of all of them; wires left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnCost(Concise):
-    """What one statement costs, or one tensor that is brought and taken away, over the whole run."""
-
-    name: str
-    """Of the statement, or of the tensor."""
-    times: int
-    """Iterations of the loops around it; contents that are brought."""
-    operations: int
-    energy_pj: Fraction
-    cycles: int
-    port_cycles: int
-    """Of the slowest port in each iteration, added up."""
-    arithmetic_pj: Fraction
-    """Of this energy, that of the multiply-accumulates."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnLevel(Concise):
-    """What one memory holds, serves and costs."""
-
-    level: str
-    occupancy_words: int
-    """The most that one instance holds at a time, what stays from one statement to the next included; 0 of the
-    outermost memory, which is not limited."""
-    capacity_words: int | None
-    """Of one working set; None for the outermost memory."""
-    statement: str
-    """While which is done it holds that much, the first time; empty where nothing is held."""
-    energy_pj: Fraction
-    """Wires included."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InTurnCount(Concise):
-    """Exact counts, energy and time of statements in turn."""
-
-    kind: ClassVar[str] = "in-turn"
-    fractions: ClassVar[bool] = True
-
-    statements: tuple[TurnCost, ...]
-    """In the order of their run."""
-    moving: tuple[TurnCost, ...]
-    """Tensors that are brought to stay, and taken away."""
-    accesses: tuple[TurnAccesses, ...]
-    """Per memory, inner first, and tensor."""
-    levels: tuple[TurnLevel, ...]
-    """Inner first, the outermost memory last."""
-    boundaries: tuple[BoundaryTraffic, ...]
-    """Per tensor and pair of neighbouring memories that keep it what the outer one reads and takes back."""
-    broken: tuple[str, ...]
-    """What makes the mapping invalid on the machine, in words."""
-
-    @property
-    def rows(self) -> tuple[TurnCost, ...]:
-        """Statements, then tensors that are moved by themselves."""
-        return (*self.statements, *self.moving)
-
-    @property
-    def operations(self) -> int:
-        """Multiply-accumulates."""
-        return sum(row.operations for row in self.rows)
-
-    @property
-    def energy_pj(self) -> Fraction:
-        """Together."""
-        return sum((row.energy_pj for row in self.rows), Fraction(0))
-
-    @property
-    def arithmetic_pj(self) -> Fraction:
-        """Energy of all multiply-accumulates."""
-        return sum((row.arithmetic_pj for row in self.rows), Fraction(0))
-
-    @property
-    def cycles(self) -> int:
-        """One after the other."""
-        return sum(row.cycles for row in self.rows)
-
-    @property
-    def port_cycles(self) -> int:
-        """Of the slowest port in each turn."""
-        return sum(row.port_cycles for row in self.rows)
-
-    @property
-    def edp(self) -> Fraction:
-        """Energy times cycles, each of the whole chain, in pJ*cycles."""
-        return self.energy_pj * self.cycles
-
-    @property
-    def bottleneck(self) -> str:
-        """What takes the most cycles: a statement, or a tensor that is moved."""
-        return max(self.rows, key=lambda row: row.cycles).name if self.rows else ARITHMETIC
-
-    def merit(self, merit: Merit) -> Fraction:
-        """What is minimised."""
-        return merit.of(self.energy_pj, self.cycles, self.port_cycles)
-
-    def value_of(self, objective: Objective, workload: Workload, machine: Machine) -> Fraction:
-        """What is minimised.
-
-        Raises:
-            TypeError: for an objective of machines without meshes and prices.
-        """
-        return self.merit(objective.mesh_merit)
 
 
 def count_in_turn(tree: MappingTree, counting: NestPolicy = NEST_EXACT) -> InTurnCount:
@@ -166,10 +47,26 @@ def count_in_turn(tree: MappingTree, counting: NestPolicy = NEST_EXACT) -> InTur
     read = parts_of(tree)
     tally = _Tally(read, counting)
     for part in read.parts:
-        tally.add_part(part)
+        if isinstance(part, TurnPart):
+            tally.add_part(part)
+        else:
+            tally.add_rows(part)
     for stay in read.moving:
         tally.add_moving(stay)
     return tally.result()
+
+
+def rows_passed(part: RowsPart, fabric: Fabric) -> tuple[Passage, Passage]:
+    """What one iteration of a function of rows costs: words that its statistic is formed of, then all that pass.
+
+    Args:
+        part: with the levels where its words are.
+        fabric: of its workload, on the machine as it is.
+    """
+    names = [memory.name for memory in fabric.memories]
+    at = [names.index(level) for level in part.levels]
+    second = [(at[0], 0, (0, 0, part.points)), *((at[n], n, (part.points, 0, 0)) for n in range(1, len(at)))]
+    return passage(fabric, [(at[n], n, (part.points, 0, 0)) for n in part.first]), passage(fabric, second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +100,7 @@ class _Tally:
         """A nest in all its iterations."""
         fabric = self.fabrics.setdefault(part.statement, fabric_of(part.workload, self.machine))
         if part.machine is None or part.mapping is None:
-            names = sorted({stay.level for stay in part.stays if stay.level != self.machine.memory})
-            self.broken.append(f"{part.statement}: {' and '.join(names)} cannot hold what stays there meanwhile")
+            self._add_full(part)
             return
         derived = fabric_of(part.workload, part.machine)
         nest = nest_of(part.mapping, derived)
@@ -227,6 +123,34 @@ class _Tally:
         for each in counts:
             self._add_count(each)
         self._hold(part, first, fabric)
+
+    def _add_full(self, part: TurnPart | RowsPart) -> None:
+        names = sorted({stay.level for stay in part.stays if stay.level != self.machine.memory})
+        self.broken.append(f"{part.statement}: {' and '.join(names)} cannot hold what stays there meanwhile")
+
+    def add_rows(self, part: RowsPart) -> None:
+        """A function of rows in all its iterations: two passes of words through the levels that have them."""
+        fabric = self.fabrics.setdefault(part.statement, fabric_of(part.workload, self.machine))
+        if not part.fits:
+            self._add_full(part)
+            return
+        passes = rows_passed(part, fabric)
+        for number, row in (each for passed in passes for each in passed.accesses):
+            self._add(self.names[number], self.workload.stored_as[row.operand.partition("#")[0]], row, part.times)
+        cycles = part.times * sum(passed.cycles for passed in passes)
+        self.statements.append(
+            TurnCost(
+                name=part.statement,
+                times=part.times,
+                operations=0,
+                energy_pj=part.times * sum((passed.energy_pj for passed in passes), Fraction(0)),
+                cycles=cycles,
+                port_cycles=cycles,
+                arithmetic_pj=Fraction(0),
+            )
+        )
+        for level in self.levels:
+            self._hold_words(level, self._staying(part, level), part.statement)
 
     def _add_count(self, each: _Times) -> None:
         stored = self.workload.stored_as
@@ -263,10 +187,13 @@ class _Tally:
                 if given.get(self.workload.stored_as[row.operand.partition("#")[0]]) != memory.name
             ]
             used = sum(map(ceil, tiles)) * self._scale(memory.name, part.workload) + self._staying(part, memory.name)
-            if used > self.most.get(memory.name, (0, ""))[0]:
-                self.most[memory.name] = used, part.statement
+            self._hold_words(memory.name, used, part.statement)
 
-    def _staying(self, part: TurnPart, name: str) -> int:
+    def _hold_words(self, memory: str, used: int, statement: str) -> None:
+        if used > self.most.get(memory, (0, ""))[0]:
+            self.most[memory] = used, statement
+
+    def _staying(self, part: TurnPart | RowsPart, name: str) -> int:
         """Words that stay in a memory while a statement is done."""
         level = self.levels[name]
         amount = sum(taken(level, stay.block) for stay in part.stays if stay.level == name) // level.buffering
@@ -289,40 +216,25 @@ class _Tally:
             if stay.tensor in {self.workload.stored_as[a.name] for a in self.workload.statement(name).accesses}
         )
         stored = [self.workload.stored_as[operand.name.partition("#")[0]] for operand in fabric.operands]
-        place, elements, brought = stored.index(stay.tensor), stay.block.elements, stay.brought
-        comes = brought - (stay.different if stay.made else 0)
-        goes = brought if stay.made else 0
-        energy, port_cycles = Fraction(0), 0
-        for times, words in ((comes, ((elements, 0, 0), (0, elements, 0))), (goes, ((0, 0, elements), (0, 0, 0)))):
-            cycles = 0
-            for name, (reads, fills, updates) in zip((stay.source, stay.level), words, strict=True):
-                number = self.names.index(name)
-                memory, element = fabric.memories[number], fabric.memories[number].elements[place]
-                paid = access_energy(
-                    memory, element, (reads, fills, updates), used=1, clusters=min(1, fabric.clusters(number))
-                )
-                row = Accesses(
-                    operand=stay.tensor,
-                    reads=reads,
-                    fills=fills,
-                    updates=updates,
-                    tile_words=0,
-                    multicast=Fraction(1),
-                    energy_pj=paid,
-                )
-                self._add(name, stay.tensor, row, times)
-                energy += times * paid
-                cycles = max(cycles, *(ceil(load.cycles) for load in port_loads(memory, [element], [row], 1)), 0)
-            port_cycles += times * cycles
+        place, elements, times = stored.index(stay.tensor), stay.block.elements, stay.brought
+        comes = times - (stay.different if stay.made else 0)
+        goes = times if stay.made else 0
+        ends = self.names.index(stay.source), self.names.index(stay.level)
+        energy, cycles = Fraction(0), 0
+        for many, passed in zip((comes, goes), brought(fabric, place, ends, elements), strict=True):
+            for number, row in passed.accesses:
+                self._add(self.names[number], stay.tensor, row, many)
+            energy += many * passed.energy_pj
+            cycles += many * passed.cycles
         self._cross((stay.level, stay.source), stay.tensor, comes * elements, goes * elements)
         self.moving.append(
             TurnCost(
                 name=stay.tensor,
-                times=brought,
+                times=times,
                 operations=0,
                 energy_pj=energy,
-                cycles=port_cycles,
-                port_cycles=port_cycles,
+                cycles=cycles,
+                port_cycles=cycles,
                 arithmetic_pj=Fraction(0),
             )
         )

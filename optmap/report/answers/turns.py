@@ -9,7 +9,7 @@ from optmap.answers.documents.saved_turns import TurnEvaluation
 from optmap.answers.documents.turn_parts import turn_counts
 from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.texts import energy_text, number, percent
-from optmap.count.meshes.in_turn import InTurnCount
+from optmap.count.meshes.turn_results import InTurnCount
 from optmap.files.machines import machine_document
 from optmap.files.trees import tree_document
 from optmap.files.workloads import workload_document

@@ -47,7 +47,7 @@ def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: tuple[st
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
+class _TilePairs:
     """Sizes of tiles of two groups: all of the first with all of the second."""
 
     tiles: Ints
@@ -127,7 +127,7 @@ class _Kept:
         return self._best(self._first, memory, once)
 
     @cached_property
-    def _first(self) -> _Sizes:
+    def _first(self) -> _TilePairs:
         first, second, _ = self._roles[3]
         return self._sizes(self._tiles(first), self._tiles(second))
 
@@ -146,7 +146,7 @@ class _Kept:
         extent = self.alone.extents[group]
         return near_sizes(tile, extent) if len(self.alone.groups[group]) == 1 else np.array([extent], np.int64)
 
-    def _sizes(self, tiles: Ints, others_tiles: Ints) -> _Sizes:
+    def _sizes(self, tiles: Ints, others_tiles: Ints) -> _TilePairs:
         """Some sizes of tiles of the first group with some of the second one."""
         own, near, far, (first, second, third) = self._roles
         one, other = tiles[:, None], others_tiles[None, :]
@@ -161,14 +161,14 @@ class _Kept:
             words = words + (visits * operand.moves - elements * operand.free) * operand.words
         again = self._total((second, third), first, tiles) - self._elements((second, third), first)
         coming = [each[:, None] * far.moves * far.words for each in (again, self._index(tiles))]
-        return _Sizes(tiles, others_tiles, self._room(one, other), words, coming[0], coming[1])
+        return _TilePairs(tiles, others_tiles, self._room(one, other), words, coming[0], coming[1])
 
     @lru_cache(maxsize=256)  # noqa: B019  (these are few, and kept)
     def _elements(self, groups: tuple[int, int], tiled: int) -> int:
         """Elements of a tensor that are touched."""
         return int(self._visits(groups, tiled, self.alone.extents[tiled]).sum())
 
-    def _best(self, sizes: _Sizes, memory: int, once: Collection[str], below: int = FAR) -> Apart | None:
+    def _best(self, sizes: _TilePairs, memory: int, once: Collection[str], below: int = FAR) -> Apart | None:
         """The best one of some sizes, if it moves less than so many words."""
         _, near, far, (first, second, third) = self._roles
         left = memory - sizes.room

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.machines.accelerator import KeepRule
-from optmap.machines.fabric import Fabric
+from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import homes_of
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.access import TensorAccess
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.single import product_alone
+from optmap.workloads.single import is_of_rows, product_alone, touched_alone
 from optmap.workloads.workload import Workload
 
 Whole = NDArray[np.int64]
@@ -70,13 +70,27 @@ def loop_dims(workload: Workload, names: Sequence[str], inner: Sequence[str]) ->
         names: of the products.
         inner: tensors that are made and read there.
     """
-    statements = [workload.statement(name) for name in names]
+    every = (*names, *rows_within(workload, inner))
+    statements = [workload.statement(name) for name in every]
     common = set.intersection(*(set(each.dims) for each in statements))
+    common -= {each.row.dim for each in statements if each.row is not None}  # rows are complete before they are read
     found = []
     for dim in workload.dims:
-        if dim in common and all(_aligned(workload, names, tensor, dim) for tensor in inner):
+        if dim in common and all(_aligned(workload, every, tensor, dim) for tensor in inner):
             found.append(dim)
     return tuple(found)
+
+
+def rows_within(workload: Workload, inner: Sequence[str]) -> tuple[str, ...]:
+    """Statements with a function of rows that is applied in place to what is made and read in a group.
+
+    Args:
+        workload: the chain.
+        inner: the tensors, by the names of their elements.
+    """
+    stored = workload.stored_as
+    every = (each for each in workload.statements if is_of_rows(each))
+    return tuple(each.name for each in every if stored[each.name] in inner)
 
 
 def accesses_to(workload: Workload, names: Sequence[str], tensor: str) -> list[TensorAccess]:
@@ -97,15 +111,33 @@ def common_levels(fabrics: dict[str, Fabric], workload: Workload, names: Sequenc
     """Bounded levels of one instance that may keep a tensor in all of some statements, inner first."""
     stored = workload.stored_as
     found: list[str] | None = None
-    for name in names:
+    machine = next(iter(fabrics.values())).machine
+    for name in (*names, *rows_within(workload, (tensor,))):
         mine = [
             place for place, access in enumerate(workload.statement(name).accesses) if stored[access.name] == tensor
         ]
         if not mine:
             continue
-        may = homes_of(fabrics[name], mine)
+        fabric = fabrics[name] if name in fabrics else fabric_of(touched_alone(workload, name), machine)
+        may = homes_of(fabric, mine)
         found = may if found is None else [level for level in found if level in may]
     return found or []
+
+
+def stays_inside(workload: Workload, tensor: str, names: Sequence[str]) -> bool:
+    """Whether an intermediate is read by some statements, and by no others but those that change it in place.
+
+    Args:
+        workload: the chain.
+        tensor: the name of its elements.
+        names: of the statements.
+    """
+    stored = workload.stored_as
+    if workload.roles[tensor] is not TensorRole.INTERMEDIATE:
+        return False
+    others = (each for each in workload.statements if stored[each.name] != tensor)
+    readers = {each.name for each in others if any(stored[access.name] == tensor for access in each.inputs)}
+    return bool(readers) and readers <= {*names}
 
 
 class BlockChoice:
@@ -163,14 +195,15 @@ class BlockChoice:
 
     def _ways(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         """Orders of loops, and what stays."""
-        may = [t for t in self.outer if self._may_stay(t)]
+        may = [t for t in self.outer if self.may_stay(t)]
         for order in permutations(self.dims) if len(self.dims) <= 4 else [self.dims]:
             for size in range(min(len(may), 3) + 1):
                 for held in combinations(may, size):
                     if all(order and order[-1] not in self.outer[t][0].dims for t in held):
                         yield order, held
 
-    def _may_stay(self, tensor: str) -> bool:
+    def may_stay(self, tensor: str) -> bool:
+        """Whether a tensor that enters or leaves may stay over inner loops in the level of what is handed on."""
         access = self.outer[tensor][0]
         inside = accesses_to(self.workload, self.group.names, tensor)
         intermediate = self.workload.roles[tensor] is TensorRole.INTERMEDIATE

@@ -8,14 +8,15 @@ groups are chosen so that the objective of the whole chain is least.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 
-from optmap.base.errors import InfeasibleError, LimitError
-from optmap.count.meshes.in_turn import InTurnCount, TurnCost, count_in_turn
+from optmap.base.errors import InfeasibleError, InputError
+from optmap.count.meshes.in_turn import count_in_turn
+from optmap.count.meshes.turn_results import InTurnCount, TurnCost
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.machines.given import KeptBlock, with_given
+from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.nodes import Compute, Keep, Loop, Node
 from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
@@ -25,22 +26,19 @@ from optmap.search.chains.blocks import (
     BlockChoice,
     GroupBlock,
     TurnGroup,
-    accesses_to,
     common_levels,
     level_choices,
+    stays_inside,
 )
-from optmap.search.found import Found
-from optmap.search.method import METHODS
+from optmap.search.chains.turn_family import FamilySearch, TurnMember, additive
+from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
+from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, notes_of, proof_of
+from optmap.search.exact.solve import TRUST
+from optmap.search.found import SAME, Found
+from optmap.search.leasts import FamilyBound
 from optmap.search.question import Question
-from optmap.workloads.chain import TensorRole
-from optmap.workloads.single import is_elementwise, is_in_place, product_alone
-from optmap.workloads.workload import Workload
+from optmap.workloads.single import has_nest, is_of_rows, product_alone
 
-FAMILY = (
-    "neighbouring statements block by block, what they hand on kept in one level on chip, or one after the other with "
-    "it in the outermost memory; each with perfect factors of every dim"
-)
-APART = "statements one after the other, what they hand on in the outermost memory; each with perfect factors"
 SKETCH, FINAL = "sunstone", "exact"
 """Methods that map one statement: blocks are compared by the first, the best one is mapped by the second."""
 LONGEST = 4
@@ -53,17 +51,6 @@ AT_ONCE = 2
 """Blocks of a group that look best, whose nests are looked for by the better method whatever the other one found."""
 TRIED = 10
 """Blocks of a group whose nests are looked for."""
-IN_PLACE = (
-    "functions that are done in place are applied to elements as they are stored or read: no access, energy or cycle "
-    "of them is counted"
-)
-POINTWISE = (
-    "functions of several tensors element by element take an operation at each point, and move what a product would"
-)
-IN_TURN = (
-    "statements are done in turn: cycles are the sum of theirs, and energy-delay is the product of both sums; nothing "
-    "is computed again"
-)
 
 
 def fused(question: Question) -> Found:
@@ -116,12 +103,14 @@ class _InTurn:
     def __init__(self, question: Question) -> None:
         self.question, self.workload, self.machine = question, question.workload, question.machine
         self.tails = tails_of(self.workload)
-        self.names = tuple(each.name for each in self.workload.statements if not is_in_place(self.workload, each.name))
-        self.alone = {name: product_alone(self.workload, name) for name in self.names}
+        self.names = tuple(self.tails)
+        nested = [each.name for each in self.workload.statements if has_nest(self.workload, each.name)]
+        self.alone = {name: product_alone(self.workload, name) for name in nested}
         self.fabrics: dict[str, Fabric] = {name: fabric_of(alone, self.machine) for name, alone in self.alone.items()}
         self.merit = question.merit
         self.share = 1.0
         self.nests: dict[object, tuple[Node, ...] | None] = {}
+        self.shown: dict[object, tuple[Fraction, tuple[Node, ...]]] = {}
 
     def best(self, *, together: bool) -> Found:
         """The best mapping that was found."""
@@ -133,16 +122,77 @@ class _InTurn:
             groups = self._groups(notes)
             self._refine(self._chosen(segments, groups), groups)
             segments = self._chosen(segments, groups)
+        segments, proof = self._proved(segments, notes, together=together)
         inside = {tensor for each in segments if each.group for tensor, _ in each.group.inner}
         tree = self._tree(segments, inside)
-        pointwise = any(is_elementwise(self.workload.statement(name)) for name in self.names)
-        in_place = len(self.names) < len(self.workload.statements)
+        space = APART if not together else PAIR if self.searched(together=True) else FAMILY
+        proved = proof is not None and proof.least >= self._cost(segments) * (1 - Fraction(SAME))
         return Found(
             mapping=tree,
-            space=FAMILY if together else APART,
+            space=space,
+            proved=proved,
+            bound=None if proof is None else self._cost(segments) if proved else proof.least,
+            proof="" if proof is None else proof_of(proof, TRUST),
+            family=proof,
+            evaluations=0 if proof is None else proof.evaluations,
             late=question.clock.late,
-            notes=(IN_TURN, *((IN_PLACE,) if in_place else ()), *((POINTWISE,) if pointwise else ()), *notes),
+            notes=(*notes_of(self.workload), *notes),
         )
+
+    def searched(self, *, together: bool) -> bool:
+        """Whether it is a family that is searched as a whole: of a pair, or of statements one after the other."""
+        return len(self.alone) == len(self.names) and not (together and len(self.names) > 2)
+
+    def _cost(self, segments: list[_Segment]) -> Fraction:
+        """The objective of segments one after the other."""
+        return self.merit.of(*_sums(_all_rows(segments)))
+
+    def _proved(
+        self, segments: list[_Segment], notes: list[str], *, together: bool
+    ) -> tuple[list[_Segment], FamilyBound | None]:
+        """The best of the family and what it is proved by; what is given where no family is searched.
+
+        Args:
+            segments: the best so far.
+            notes: gets a sentence where the family of a pair is not searched.
+            together: whether statements may be done together.
+        """
+        if not self.searched(together=together):
+            return segments, None
+        why = additive(self.question)
+        if why:
+            notes.append(why)
+            return segments, None
+        best = [segments]
+
+        def counted(member: TurnMember, nests: dict[object, tuple[Node, ...]]) -> Fraction | None:
+            way = self._way(member, nests)
+            if way is not None and self._cost(way) < self._cost(best[-1]):
+                best.append(way)
+            return None if way is None else self._cost(way)
+
+        search = FamilySearch(self.question, self.fabrics, counted, self.shown)
+        try:
+            proof = search.run(self._cost(segments), together=together)
+        except InputError as error:  # that the exact search cannot count
+            notes.append(f"no best of the family is proved: {error}")
+            return segments, None
+        if proof.unfinished:
+            notes.append(f"no best of the family is proved: {proof.unfinished}")
+        if not proof.least:
+            return segments, None
+        return best[-1], proof
+
+    def _way(self, member: TurnMember, nests: dict[object, tuple[Node, ...]]) -> list[_Segment] | None:
+        """A member with the nests of its statements; None if it does not fit."""
+        self.nests |= {(key, FINAL): nodes for key, nodes in nests.items()}
+        found = []
+        for group, block in member.segments:
+            whole = self._segment(group, block, FINAL) if group.inner else self._single(group.names[0], FINAL)
+            if whole is None:
+                return None
+            found.append(whole)
+        return found
 
     def _groups(self, notes: list[str]) -> dict[tuple[int, int], list[_Segment]]:
         """Ways to do neighbours together, by the number of the first one and of that behind the last."""
@@ -201,9 +251,11 @@ class _InTurn:
 
     def _together(self, names: tuple[str, ...], reasons: list[str]) -> Iterator[_Segment]:
         """Ways to do some neighbours together; why there are none is added to the reasons."""
+        if not self.alone.keys() >= {*names}:  # a function of rows of something that stays as it is
+            return
         stored = self.workload.stored_as
         made = [stored[name] for name in names]
-        inner = [tensor for tensor in made if self._stays_inside(tensor, names)]
+        inner = [tensor for tensor in made if stays_inside(self.workload, tensor, names)]
         if not all(any(t == stored[a] for t in inner for a in self._accesses(name)) for name in names):
             reasons.append(f"{' and '.join(names)}: what one makes is read elsewhere, or is an output")
             return
@@ -231,44 +283,27 @@ class _InTurn:
     def _accesses(self, name: str) -> list[str]:
         return [access.name for access in self.workload.statement(name).accesses]
 
-    def _stays_inside(self, tensor: str, names: tuple[str, ...]) -> bool:
-        """Whether an intermediate is read by some statements, and by no others."""
-        stored = self.workload.stored_as
-        if self.workload.roles[tensor] is not TensorRole.INTERMEDIATE:
-            return False
-        readers = [
-            each.name
-            for each in self.workload.statements
-            if each.name in self.names and any(stored[a.name] == tensor for a in each.inputs)
-        ]
-        return bool(readers) and set(readers) <= set(names)
-
     def _single(self, name: str, method: str) -> _Segment:
-        nodes = self._nest(name, self.alone[name], {}, (), method)
+        alone = self.alone.get(name)
+        nodes = (Compute(statement=name),) if alone is None else self._nest(NestProblem(alone=alone), method)
         found = None if nodes is None else self._counted((name,), None, None, nodes)
         if found is None:
-            raise InfeasibleError(f"{self.alone[name].title} has no mapping on {self.machine.name} in perfect factors")
+            raise InfeasibleError(
+                f"{name} of {self.workload.title} has no mapping on {self.machine.name} in perfect factors"
+            )
         return found
 
     def _segment(self, group: TurnGroup, block: GroupBlock, method: str) -> _Segment | None:
         """A group cut into blocks; None if a statement finds no place."""
-        stored = self.workload.stored_as
-        left = {**self.workload.extents, **dict(block.loops)}
-        level = next(level for _, level in group.inner if level != self.machine.memory)
-        homes = {**dict(group.inner), **{tensor: level for tensor, _ in block.stays}}
-        kept = [self._kept(t, home, block, group) for t, home in homes.items() if home != self.machine.memory]
+        homes = homes_in(self.machine, group, block)
         branches = []
-        for name in group.names:
-            alone = product_alone(self.workload, name, left)
-            mine = {a.name: homes[stored[a.name]] for a in alone.tensors if stored[a.name] in homes}
-            names = {stored[a.name]: a.name for a in alone.tensors}
-            blocks = tuple(replace(each, tensor=names.get(each.tensor, each.tensor)) for each in kept)
-            nodes = self._nest(name, alone, mine, blocks, method)
+        for problem in problems_of(self.workload, self.machine, group, block):
+            nodes = self._nest(problem, method)
             if nodes is None:
                 return None
             branches.append(nodes)
-            if stored[name] in dict(group.inner):
-                branches += [(Compute(statement=each),) for each in self.tails.get(name, ())]
+            if self.workload.stored_as[problem.name] in dict(group.inner):
+                branches += [(Compute(statement=each),) for each in self.tails.get(problem.name, ())]
         around: list[Node] = [*self._keeps(block, homes, 0)]
         for depth, (dim, tile) in enumerate(block.loops, 1):
             around += [Loop(dim=dim, tile=tile), *self._keeps(block, homes, depth)]
@@ -285,46 +320,33 @@ class _InTurn:
             if around == depth:
                 yield Keep(level=homes[tensor], tensors=(tensor,))
 
-    def _kept(self, tensor: str, level: str, block: GroupBlock, group: TurnGroup) -> KeptBlock:
-        """What stays of a tensor."""
-        around = dict(block.stays).get(tensor, len(block.loops))
-        left = {**self.workload.extents, **dict(block.loops[:around])}
-        access = accesses_to(self.workload, group.names, tensor)[0]
-        elements = access.footprint({d: left[d] for d in access.dims})
-        return KeptBlock(level=level, tensor=tensor, elements=elements, bits=access.bits)
-
-    def _nest(
-        self, name: str, alone: Workload, homes: dict[str, str], kept: tuple[KeptBlock, ...], method: str
-    ) -> tuple[Node, ...] | None:
+    def _nest(self, problem: NestProblem, method: str) -> tuple[Node, ...] | None:
         """The nodes of a statement alone; None if it finds no place."""
-        key = (name, alone.sizes, tuple(sorted(homes.items())), kept, method)
+        key = problem.key, method
         if key not in self.nests:
-            self.nests[key] = self._searched(alone, homes, kept, method)
+            self.nests[key] = self._searched(problem, method)
         return self.nests[key]
 
-    def _searched(
-        self, alone: Workload, homes: dict[str, str], kept: tuple[KeptBlock, ...], method: str
-    ) -> tuple[Node, ...] | None:
-        machine = with_given(self.machine, alone, homes, kept)
+    def _searched(self, problem: NestProblem, method: str) -> tuple[Node, ...] | None:
+        machine = problem.machine(self.machine)
         if machine is None:
             return None
         asked = Question(
-            workload=alone,
+            workload=problem.alone,
             machine=machine,
             objective=self.question.objective,
             counting=self.question.counting,
-            method=method,
             tiles=TileRule.DIVISORS,
             time_limit=max(1.0, min(self.question.clock.left / 2, self.share * self.question.time_limit)),
             seed=self.question.seed,
         )
-        for tried in dict.fromkeys((method, FINAL)):
-            try:
-                answer = METHODS[tried].run(asked)
-            except (InfeasibleError, LimitError):
-                continue
-            return branch_of(answer.mapping, alone, machine, tuple(homes))
-        return None
+        found = mapped(asked, (method, FINAL))
+        if found is None:
+            return None
+        nodes = branch_of(found[0], problem.alone, machine, tuple(dict(problem.homes)))
+        if found[1] is not None:
+            self.shown[problem.key] = found[1], nodes
+        return nodes
 
     def _counted(
         self, names: tuple[str, ...], group: TurnGroup | None, block: GroupBlock | None, nodes: tuple[Node, ...]
@@ -333,7 +355,17 @@ class _InTurn:
         count = self._count_of(names, group, nodes)
         if count is None:
             return None
-        return _Segment(names=names, group=group, block=block, nodes=nodes, rows=count.rows)
+        inside = dict(group.inner) if group else {}
+        behind = [name for name in names if self.workload.stored_as[name] not in inside]
+        rows = (*count.rows, *(row for name in behind for row in self._rows_behind(name)))
+        return _Segment(names=names, group=group, block=block, nodes=nodes, rows=rows)
+
+    def _rows_behind(self, name: str) -> Iterator[TurnCost]:
+        """What functions of rows cost that are applied in place, in the outermost memory, to what a statement makes."""
+        for each in self.tails.get(name, ()):
+            if is_of_rows(self.workload.statement(each)):
+                part, nodes = part_of(self.workload, (each,)), (Compute(statement=each),)
+                yield from count_in_turn(MappingTree(workload=part, machine=self.machine, nodes=nodes)).rows
 
     def _count_of(self, names: tuple[str, ...], group: TurnGroup | None, nodes: tuple[Node, ...]) -> InTurnCount | None:
         inside = {tensor for tensor, _ in group.inner} if group else set()
@@ -351,5 +383,6 @@ class _InTurn:
             for name in segment.names:
                 if self.workload.stored_as[name] not in inside:
                     branches += [(Compute(statement=each),) for each in self.tails.get(name, ())]
-        nodes = one_after_other(self.workload, self.machine.memory, branches, inside)
+        statistics = {each.name for each in kept_tensors(self.workload).statistics}  # no memory holds any
+        nodes = one_after_other(self.workload, self.machine.memory, branches, inside | statistics)
         return MappingTree(workload=self.workload, machine=self.machine, nodes=nodes)

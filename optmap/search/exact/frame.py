@@ -8,6 +8,7 @@ exactly, or as hulls in the counting of Timeloop.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -37,6 +38,8 @@ LARGEST_EXTENT = 2**40
 """Of a dim: its divisors are found one by one."""
 MOST_TILES = 2**22
 """Different tiles of a workload, which are made all at once."""
+WHOLE = Fraction(1)
+"""Of the runs of a statement: all of them."""
 ROUNDING = 1e-12
 """Relative error that sums of floats here stay well below, where a number of accesses or cycles is rounded up."""
 
@@ -93,6 +96,9 @@ class ExactFrame:
         fabric: machine and workload.
         counting: how words are counted.
         merit: what is minimised.
+        begun: part of the runs of the statement in which its output starts empty; in the others it starts from values
+            that are read. Below 1 of energy alone, in a fabric that is not `grouped`: words then cost the same each, so
+            that the average run is a run in which that part of the first touches is free.
 
     Raises:
         InputError: for more than 8 dims, a dim in two subscripts of one tensor, an output whose subscripts have
@@ -100,7 +106,7 @@ class ExactFrame:
             places.
     """
 
-    def __init__(self, fabric: Fabric, counting: NestPolicy, merit: Merit) -> None:
+    def __init__(self, fabric: Fabric, counting: NestPolicy, merit: Merit, begun: Fraction = WHOLE) -> None:
         refuse(fabric)
         self.fabric, self.counting, self.merit = fabric, counting, merit
         self.dims, self.operands = len(fabric.dims), len(fabric.operands)
@@ -125,7 +131,8 @@ class ExactFrame:
         self.window_dims = np.array([dim in inside for dim in range(self.dims)])
         self.sliding = [place for place, own in enumerate(self.windows) if own]
         self.output = next(place for place, operand in enumerate(fabric.operands) if operand.output)
-        self.output_words = float(prod(fabric.extents[dim] for dim in fabric.operands[self.output].dims))
+        self.output_words = float(begun * prod(fabric.extents[dim] for dim in fabric.operands[self.output].dims))
+        """Of a tile of the whole output; the part of them whose first touch is free."""
         self._prices()
 
     def _prices(self) -> None:
@@ -169,8 +176,7 @@ class ExactFrame:
         """(level, operand): words of a port that pass with an element."""
         self.spread = np.array([*(k / n for n, k in zip(there, groups, strict=True)), 1.0])
         """Part of the accesses that is paid, where all instances are in use: the least."""
-        partly = any(e.entries / m.block != 1 for m in memories for e in m.elements)
-        self.grouped = partly or any(m.cluster > 1 for m in memories)
+        self.grouped = grouped(self.fabric)
 
     def memory(self, level: int) -> Memory:
         """A memory by number."""
@@ -272,6 +278,12 @@ class ExactFrame:
         certain = np.array(touched), np.array(kept)
         counted = (np.array(hull), np.array(hull_kept)) if self.hulls else certain
         return SplitWindow(dims, factors, strides, counted[0], counted[1], certain[0], certain[1])
+
+
+def grouped(fabric: Fabric) -> bool:
+    """Whether several words may share an access, so that their energy is no multiple of one word's."""
+    partly = any(e.entries / memory.block != 1 for memory in fabric.memories for e in memory.elements)
+    return partly or any(memory.cluster > 1 for memory in fabric.memories)
 
 
 def product(values: Ints | Floats) -> Floats:

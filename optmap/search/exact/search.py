@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import count
 
 from optmap.base.clock import Clock
@@ -23,7 +24,7 @@ from optmap.machines.fabric import Fabric
 from optmap.mappings.nest import Nest
 from optmap.questions.options import Merit
 from optmap.search.curve import Improvement
-from optmap.search.exact.frame import SLACK, ExactFrame
+from optmap.search.exact.frame import SLACK, WHOLE, ExactFrame
 from optmap.search.exact.passes import Machinery, PassTally
 from optmap.symbolic.numbers import prime_factors
 
@@ -72,6 +73,7 @@ def search_nest(
     progress: Callable[[str], None] | None = None,
     elsewhere: Elsewhere | None = None,
     below: float = float("inf"),
+    begun: Fraction = WHOLE,
     dominance: bool = True,
     bounds: bool = True,
 ) -> ExactAnswer:
@@ -87,6 +89,7 @@ def search_nest(
         elsewhere: another search, asked once for a mapping to be better than, and how many it judged, if some passes
             prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
+        begun: part of the runs in which the output starts empty (see `ExactFrame`), the merit being of an average run.
         dominance: off to check the search against itself.
         bounds: off to check the search against itself.
 
@@ -94,9 +97,11 @@ def search_nest(
         InputError: for what the search cannot count (see `ExactFrame`).
         CheckError: if a recount contradicts the search.
     """
-    begun = time.monotonic()
-    machinery = Machinery(ExactFrame(fabric, counting, merit), dominance=dominance, bounds=bounds)
-    search = _ExactSearch(machinery, clock, progress or (lambda _: None), below=below, begun=begun, elsewhere=elsewhere)
+    started = time.monotonic()
+    machinery = Machinery(ExactFrame(fabric, counting, merit, begun), dominance=dominance, bounds=bounds)
+    search = _ExactSearch(
+        machinery, clock, progress or (lambda _: None), below=below, started=started, begun=begun, elsewhere=elsewhere
+    )
     return search.run()
 
 
@@ -110,7 +115,8 @@ class _ExactSearch:
         progress: Callable[[str], None],
         *,
         below: float,
-        begun: float,
+        started: float,
+        begun: Fraction,
         elsewhere: Elsewhere | None,
     ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
@@ -119,7 +125,7 @@ class _ExactSearch:
         self.bounded = machinery.bounded
         self.passes: list[PassTally] = []
         self.curve: list[Improvement] = []
-        self.begun = begun
+        self.started, self.begun = started, begun
         self.judged = 0
         self.elsewhere = elsewhere
         self.nest: Nest | None = None
@@ -168,10 +174,10 @@ class _ExactSearch:
         if nest is None:
             return
         cost = self._count(nest)
-        value = float(cost.merit(self.merit))
+        value = self._value(nest, cost)
         if not cost.broken and value < self.value:
             self.nest, self.value = nest, value
-            self.curve.append(Improvement(self.evaluations, time.monotonic() - self.begun, value))
+            self.curve.append(Improvement(self.evaluations, time.monotonic() - self.started, value))
             self.progress(f"given: best {value:.6g}")
 
     def _beam(self, width: int) -> None:
@@ -191,7 +197,7 @@ class _ExactSearch:
         before = self.evaluations
         for moment, evaluations, value in tally.found:
             if value < self.value * (1 - SLACK):
-                self.curve.append(Improvement(before + evaluations, moment - self.begun, value))
+                self.curve.append(Improvement(before + evaluations, moment - self.started, value))
         self.passes.append(tally)
         if tally.nest is not None:
             self._found(tally, tally.nest)
@@ -206,7 +212,7 @@ class _ExactSearch:
     def _found(self, tally: PassTally, nest: Nest) -> None:
         """Recounts the best mapping of a pass exactly."""
         cost = self._count(nest)
-        value = float(cost.merit(self.merit))
+        value = self._value(nest, cost)
         if cost.broken:
             raise CheckError(f"the exact search found a mapping that is not valid: {cost.broken[0]}")
         if abs(value - tally.value) > SLACK * abs(value):
@@ -216,6 +222,13 @@ class _ExactSearch:
 
     def _count(self, nest: Nest) -> SpatialCost:
         return count_nest(nest, self.fabric, self.counting)
+
+    def _value(self, nest: Nest, first: SpatialCost) -> float:
+        """The merit of an average run."""
+        if self.begun == 1:
+            return float(first.merit(self.merit))
+        again = self.counting.count(nest, self.fabric, bias=True)
+        return float(self.begun * first.merit(self.merit) + (1 - self.begun) * again.merit(self.merit))
 
     def _answer(self, reason: str) -> ExactAnswer:
         proved = self.nest is not None and self.bound >= self.value * (1 - SLACK)

@@ -24,7 +24,7 @@ def with_registers(model: TimeModel, mapping: Mapping) -> TimedCandidate:
         mapping: of all levels, or of all but the innermost.
 
     Raises:
-        InputError: if it is of other levels, or there is no vector kernel for the workload.
+        InputError: if it is of other levels, or no vector kernel is for the workload or has so few registers.
     """
     workload, machine = model.workload, model.machine
     names = [level.name for level in machine.levels]
@@ -32,7 +32,8 @@ def with_registers(model: TimeModel, mapping: Mapping) -> TimedCandidate:
         mapping.check(workload, machine)
         return TimedCandidate(mapping=mapping, options=model.options, prediction=model.predict(mapping))
     roles = roles_of(workload, model.options.layout)
-    if roles is None:
+    known = () if roles is None else shapes(workload, roles, core_with_room(machine), layout=model.options.layout)
+    if roles is None or not known:
         raise InputError(
             f"{workload.title}: the mapping has no tile for {names[0]}, and no vector kernel has one for it; solve "
             "with a method that has, such as mopt or timed"
@@ -40,7 +41,7 @@ def with_registers(model: TimeModel, mapping: Mapping) -> TimedCandidate:
     outside = mapping.levels[0].tile
     order = tuple(dim for dim in workload.dims if dim not in roles.reduction) + roles.reduction
     found = []
-    for shape in shapes(workload, roles, core_with_room(machine), layout=model.options.layout):
+    for shape in known:
         tile = {dim: min(size, outside[dim]) for dim, size in shape.tile.items()}
         inner = LevelMapping(level=names[0], tile=tile, permutation=order, spatial={})
         whole = Mapping(levels=(inner, *mapping.levels))
