@@ -17,7 +17,7 @@ from ..core.footprints import words
 from ..core.shapes import many, name, positive, records
 from ..core.tools import need
 from ..nests.loops import Loops
-from .room import staying_words
+from .room import staying_words, words_left
 from .single import give, has_nest, is_in_place, is_of_rows, places_of, single_fabric, touched_fabric
 from .stated_parts import Address, Around, State, StatedNest, StatedRows, Staying
 
@@ -217,13 +217,12 @@ class StatedTurns:
                 whole = len(memory.rooms) == 1 and fabric.instances(place) == 1
                 need(whole, f"not counted: {stay.tensor} that stays in {memory.name}, which has instances or parts")
             if stays:
-                ((title, weights, units),) = memory.rooms
+                ((title, weights, _),) = memory.rooms
                 mine = {i: weight for i, weight in weights.items() if given.get(i) != place}
-                used = self.room(place, stays, fabric.work.word_bits)
-                need(
-                    used <= units, f"{memory.name} has no room for what stays while {self.chain.names[number]} is done"
-                )
-                memory.rooms = [(title, mine, units - used)]
+                held = [(stay.tensor, stay.elements) for stay in stays]
+                left = words_left(self.chain, self.machine, place, held, fabric.work.word_bits)
+                need(left >= 0, f"{memory.name} has no room for what stays while {self.chain.names[number]} is done")
+                memory.rooms = [(title, mine, left)]
 
     def room(self, place: int, stays: list[Staying], word_bits: int) -> int:
         """Words of the capacity of a level that some tensors take which stay there."""
