@@ -9,7 +9,7 @@ import pytest
 import schemas
 from cases import cases
 from signing import signed
-from turn_cases import CHAINS, chain_of, dims_named, random_nest, toy_machine
+from turn_cases import CHAINS, chain_of, dims_named, random_nest, store, toy_machine
 
 import optmap
 from optmap.base.errors import TreeError
@@ -22,7 +22,9 @@ from optmap.files.library import machine as library_machine
 from optmap.files.machines import machine_document
 from optmap.files.trees import tree_document
 from optmap.files.workloads import workload_document
+from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import fabric_of
+from optmap.machines.machine import Level, Machine
 from optmap.mappings.nest import mapping_of
 from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
 from optmap.mappings.parts import branch_of
@@ -32,6 +34,12 @@ from optmap.questions.options import Merit
 from optmap.search import METHODS, Question
 from optmap.search.chains.turn_family import family_of
 from optmap.search.chains.turn_problems import problems_of
+<<<<<<< HEAD
+=======
+from optmap.search.methods import METHODS
+from optmap.search.question import Question
+from optmap.workloads.amounts import Capacity
+>>>>>>> attack4
 from optmap.workloads.inner_box import inner_box
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.single import has_nest, product_alone
@@ -120,6 +128,34 @@ def test_the_best_of_a_pair_is_proved_and_its_file_verified(text, objective):
     assert answer.integer_bound == answer.cost
     report = check_document(doc)
     assert any("no mapping of the family" in line for line in report.verified) or answer.gap == 0
+
+
+@pytest.mark.parametrize("function", ["relu(C[m,n])", "softmax(C[m,n], n)"])
+@pytest.mark.parametrize("method", ["apart", "fused"])
+def test_a_function_behind_the_last_product_is_solved_and_verified(function, method):
+    chain = parse_workload(f"{PAIR}; P[m,n] = {function}", dict(zip("mlkn", (4, 4, 2, 2), strict=True)))
+    answer = optmap.solve(chain, machine="eyeriss_like", objective="energy", method=method, time_limit=30)
+    assert answer.proved
+    report = check_document(json.loads(json.dumps(answer.to_dict())))
+    assert any("no mapping of the family" in line for line in report.verified)
+
+
+def test_a_word_that_is_left_of_bytes_is_room():
+    size = dict.fromkeys("BSCD", 2) | {"A": 1}
+    chain = parse_workload(PAIR, {"m": 2, "l": 2, "k": 1, "n": 1}, semantics=Semantics.ASSIGN, bytes=size)
+    free = ("inputs", KeepRule.FREE), ("output", KeepRule.FREE)
+    levels = (Level(name="Buf", capacity=Capacity(amount=5, unit="bytes"), store=store(keeps=free)),)
+    machine = Machine(name="toy", memory="Memory", levels=levels, outermost=store(prices=(100, 90, 80)))
+    around = (Loop(dim="m", tile=1), Keep(level="Buf", tensors=("A",)), Loop(dim="l", tile=1))
+    leaves = [(Keep(level="Buf", tensors=kept), Compute(statement=name)) for name, kept in (("S", ()), ("C", ("D",)))]
+    nodes = (*around, Keep(level="Buf", tensors=("S",)), Sequence(branches=tuple(leaves)))
+    tree = MappingTree(workload=chain, machine=machine, nodes=nodes)
+    count = count_in_turn(tree)
+    assert not count.broken
+    turns = StatedTurns(read_chain(workload_document(chain)), machine_document(machine), tree_document(tree)["tree"])
+    for nest in turns.nests:
+        nest.loops.check(hulls=False)
+    assert turn_totals(turns, timeloop=False).energy == count.energy_pj
 
 
 def test_what_is_changed_of_a_family_is_refused():

@@ -25,7 +25,7 @@ from ..nests.accesses import objective_value
 from ..nests.nest_counts import UNITS, check_amount, exact_value
 from ..nests.nest_form import AMOUNT
 from ..nests.nest_solution import NEAR
-from .room import staying_words
+from .room import words_left
 from .single import alone_there, give, has_nest, is_of_rows, places_of, single_fabric, touched_fabric
 from .turn_counts import paid, passing, row_passes, slowest, ways_between
 
@@ -123,7 +123,7 @@ class StatedFamily:
             return None
         chain, (first, second) = self.chain, self.products
         made = chain.held[chain.names[first]]
-        inner = {chain.held[t] for t in chain.names if t not in chain.outputs}
+        inner = {chain.held[t] for t in chain.names} - {chain.held[t] for t in chain.outputs}
         read = any(i for i in places_of(chain, second, made))
         return made if made in inner and read else None
 
@@ -196,7 +196,7 @@ class StatedFamily:
         if level:
             homes, held = homes | {inner: level}, [(inner, self._elements(inner, left)), *held]
         trips = {d: extents[d] // tile for d, tile in loops}
-        total = floors = self._moving(level, block) + self._passing(left, homes, prod(trips.values()))
+        total = floors = self._moving(level, block) + self._passing(left, homes, inner, prod(trips.values()))
         for number in self.products:
             if not self._has_room(number, level, held, homes):
                 return None
@@ -228,8 +228,7 @@ class StatedFamily:
         if not level:
             return True
         fabric, place = self.whole[number], self.names.index(level)
-        ((_, _, units),) = fabric.memories[place].rooms
-        rest = units - staying_words(self.chain, self.machine, place, held, fabric.work.word_bits)
+        rest = words_left(self.chain, self.machine, place, held, fabric.work.word_bits)
         others = [i for i, (tensor, _) in enumerate(fabric.work.tensors) if self.chain.held[tensor] not in homes]
         return rest > 0 or (rest == 0 and all(fabric.memories[place].keeps[i] != "kept" for i in others))
 
@@ -266,11 +265,14 @@ class StatedFamily:
                 energy, cycles = energy + often * sum(energies.values(), Fraction(0)), cycles + often * busy
         return objective_value(self.objective, energy, cycles, cycles)
 
-    def _passing(self, left: dict[str, int], homes: dict[str, str], times: int) -> Fraction:
-        """What functions of rows cost: those of what is handed on where that is, others in the outermost memory."""
+    def _passing(self, left: dict[str, int], homes: dict[str, str], inner: str, times: int) -> Fraction:
+        """What functions of rows cost: those of what is handed on where that is, others in the outermost memory.
+
+        A result that stays over inner loops is complete behind them only: functions of its rows are others.
+        """
         energy, cycles = Fraction(0), 0
         for number in self.rows:
-            chain, inside = self.chain, number in {n for t in homes for n in self._between(t)}
+            chain, inside = self.chain, number in self._between(inner)
             at = {i: homes.get(chain.held[access["tensor"]]) for i, access in enumerate(chain.accesses[number])}
             far = len(self.names) - 1
             levels = tuple(self.names.index(at[i] or "") if inside and at[i] else far for i in sorted(at))

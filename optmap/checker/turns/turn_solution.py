@@ -260,7 +260,7 @@ def statement_floor(doc: Any, chain: StatedChain, number: int, entry: Any) -> tu
     crossings = check_crossings(whole, entry["crossings"])
     operations = prod(whole.extents.values())
     earlier = {chain.held[access["tensor"]] for accesses in chain.accesses[:number] for access in accesses}
-    inner = {chain.held[t] for t in chain.names if t not in chain.outputs}
+    inner = {chain.held[t] for t in chain.names} - {chain.held[t] for t in chain.outputs}
     mine = dict.fromkeys(chain.held[access["tensor"]] for access in chain.accesses[number])
     twice = {tensor for tensor in mine if len(places_of(chain, number, tensor)) > 1}
     handed = [tensor for tensor in mine if tensor in earlier | inner | twice]

@@ -26,6 +26,7 @@ from optmap.search.chains.blocks import (
     BlockChoice,
     GroupBlock,
     TurnGroup,
+    accesses_to,
     common_levels,
     level_choices,
     stays_inside,
@@ -304,9 +305,9 @@ class _InTurn:
             branches.append(nodes)
             if self.workload.stored_as[problem.name] in dict(group.inner):
                 branches += [(Compute(statement=each),) for each in self.tails.get(problem.name, ())]
-        around: list[Node] = [*self._keeps(block, homes, 0)]
+        around: list[Node] = [*self._keeps(group, block, homes, 0)]
         for depth, (dim, tile) in enumerate(block.loops, 1):
-            around += [Loop(dim=dim, tile=tile), *self._keeps(block, homes, depth)]
+            around += [Loop(dim=dim, tile=tile), *self._keeps(group, block, homes, depth)]
         nodes = (
             *around,
             *(Keep(level=level, tensors=(tensor,)) for tensor, level in group.inner),
@@ -314,11 +315,12 @@ class _InTurn:
         )
         return self._counted(group.names, group, block, nodes)
 
-    @staticmethod
-    def _keeps(block: GroupBlock, homes: dict[str, str], depth: int) -> Iterator[Keep]:
+    def _keeps(self, group: TurnGroup, block: GroupBlock, homes: dict[str, str], depth: int) -> Iterator[Keep]:
+        """Keeps behind so many loops, by the name that a tensor has there: a function in place may come behind all."""
         for tensor, around in block.stays:
             if around == depth:
-                yield Keep(level=homes[tensor], tensors=(tensor,))
+                named = accesses_to(self.workload, group.names, tensor)[0].name
+                yield Keep(level=homes[tensor], tensors=(named,))
 
     def _nest(self, problem: NestProblem, method: str) -> tuple[Node, ...] | None:
         """The nodes of a statement alone; None if it finds no place."""
