@@ -34,12 +34,7 @@ from optmap.questions.options import Merit
 from optmap.search import METHODS, Question
 from optmap.search.chains.turn_family import family_of
 from optmap.search.chains.turn_problems import problems_of
-<<<<<<< HEAD
-=======
-from optmap.search.methods import METHODS
-from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
->>>>>>> attack4
 from optmap.workloads.inner_box import inner_box
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.single import has_nest, product_alone
