@@ -160,7 +160,7 @@ def figure_6(point: str) -> Rows:
     kernel, machine = point.split()
     asked: Any = {"machine": machine, "tiles": "divisors"}
     mine = solve(f"quickflow/{kernel}", method="quickflow", time_limit=600, **asked)
-    best = solve(f"quickflow/{kernel}", method="exact", time_limit=120, **asked)
+    best = solve(f"quickflow/{kernel}", method="exact", time_limit=600, **asked)
     chance = solve(f"quickflow/{kernel}", method="random", time_limit=60, **asked)
     over = float(mine.cost / best.cost)
     yield claimed(
