@@ -45,7 +45,7 @@ LIMITS = {
 }
 """What is said after an example, so that it ends soon; an incumbent is an answer then."""
 LIMIT_REACHED = 4
-NO_PAGES = {"emit", "export", "--format", "--json", "--yaml"}
+NO_PAGES = {"emit", "export", "--format", "--json", "--latex", "--yaml"}
 """What programs read."""
 SWEEP = 'workloads: ["C[i,j] += A[i,k]*B[k,j]"]\nextents: {i: 24, j: 20, k: 16}\nmethods: [bound]\n' + (
     "capacities: {values: [40w]}\n"

@@ -202,7 +202,6 @@ def test_softmax_costs_little_more_than_none():
         ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)", {}, "P is an output"),
         ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {}, "S .* has a condition"),
         (PAIR, {"objective": "traffic"}, "bottleneck, sum"),
-        ("S[m,l] = A[m,k]*B[k,l] if l <= m; C[m,n] = S[m,l]*D[l,n]", {"machine": "eyeriss"}, "S .* has a condition"),
     ],
 )
 def test_what_has_no_mapping_on_levels_is_refused_by_name(text, options, reason):

@@ -42,7 +42,7 @@ ASKED = (
     "show chain.json --json",
     "solve resnet18/R12 --machine balanced --top 3 -o top.json --json",
     "solve resnet18/R12 --machine eyeriss_like --method random --evaluations 40 --journal kept.jsonl --json",
-    "solve resnet18/R12 --machine gemmini --method bayesian --tiles divisors --evaluations 9 --set save=p.json --json",
+    "solve resnet18/R12 --machine gemmini --method bayesian --tiles divisors --evaluations 20 --set save=p.json --json",
     "import model.onnx --json",
     "network model.onnx --fuse --memory 4KiB --json",
     "network model.onnx --fuse --curve --memory 4KiB:16KiB --points 2 --json",

@@ -31,10 +31,9 @@ from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
+from optmap.search import METHODS, Question
 from optmap.search.chains.turn_family import family_of
 from optmap.search.chains.turn_problems import problems_of
-from optmap.search.methods import METHODS
-from optmap.search.question import Question
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.inner_box import inner_box
 from optmap.workloads.parser import parse_workload

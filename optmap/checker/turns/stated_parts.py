@@ -72,7 +72,7 @@ class StatedNest:
 
 
 @dataclass(frozen=True)
-class StatedRows:
+class StatedRowPass:
     """A function of rows, in every iteration of the loops around it."""
 
     statement: int

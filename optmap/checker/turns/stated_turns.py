@@ -19,7 +19,7 @@ from ..core.tools import need
 from ..nests.loops import Loops
 from .room import staying_words, words_left
 from .single import give, has_nest, is_in_place, is_of_rows, places_of, single_fabric, touched_fabric
-from .stated_parts import Address, Around, State, StatedNest, StatedRows, Staying
+from .stated_parts import Address, Around, State, StatedNest, StatedRowPass, Staying
 
 
 def turn_nodes(value: Any, where: str) -> None:
@@ -53,7 +53,7 @@ class StatedTurns:
         self.names = [level["name"] for level in machine["levels"]] + [machine["memory"]]
         self.inner = {chain.held[t] for t in chain.names if t not in chain.outputs}
         self.paths: dict[int, tuple[list[tuple[Address, Any]], State]] = {}
-        self.parts: list[StatedNest | StatedRows] = []
+        self.parts: list[StatedNest | StatedRowPass] = []
         self.order: list[int] = []
         self.moving: list[Staying] = []
         self._read(nodes, (), State(left=tuple(chain.extents.items())), [])
@@ -207,7 +207,7 @@ class StatedTurns:
         whole = all(loop.trips == 1 for loop in state.loops if loop.dim == along)
         need(whole, f"incomplete: a loop over {along} around {self.chain.names[number]}, a function of rows along it")
         levels = tuple(given.get(i, len(self.names) - 1) for i in range(len(fabric.operands)))
-        self.parts.append(StatedRows(number, state, fabric, levels))
+        self.parts.append(StatedRowPass(number, state, fabric, levels))
 
     def _lessen(self, fabric: StatedFabric, number: int, state: State, given: dict[int, int]) -> None:
         """Take from every memory the room of what stays there; what is given has its place in that."""

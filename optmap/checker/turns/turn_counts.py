@@ -18,7 +18,7 @@ from ..chains.chain import StatedChain
 from ..core.fabric import StatedFabric
 from ..nests.accesses import Counts, objective_value
 from .single import is_in_place, places_of
-from .stated_parts import StatedNest, StatedRows, Staying
+from .stated_parts import StatedNest, StatedRowPass, Staying
 from .stated_turns import StatedTurns
 
 Passed = dict[tuple[int, str], int]
@@ -238,7 +238,7 @@ def row_passes(chain: StatedChain, number: int, levels: tuple[int, ...], points:
     ]
 
 
-def _add_rows(totals: TurnTotals, turns: StatedTurns, rows: StatedRows) -> None:
+def _add_rows(totals: TurnTotals, turns: StatedTurns, rows: StatedRowPass) -> None:
     """A function of rows in all its iterations."""
     chain, fabric = turns.chain, rows.fabric
     times, points = prod(loop.trips for loop in rows.state.loops), prod(fabric.extents.values())

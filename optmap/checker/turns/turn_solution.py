@@ -298,7 +298,7 @@ def hearsay(doc: Any) -> list[str]:
             if "family" in doc
             else f"that it is the best of {status['space']!r} is not verified"
         ),
-        "how the search went: formulation and tolerance of the relaxation, how often the workload occurs, clock, word "
-        "sizes, notes, seconds, seed, versions",
+        "how the search went: names of its proof and of the method of the bound, formulation and tolerance of the "
+        "relaxation, how often the workload occurs, clock, word sizes, notes, seconds, seed, versions",
     ]
     return [plain(line) for line in lines]

@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import ceil
 
 from optmap.count.meshes.count import NEST_EXACT
-from optmap.count.meshes.passing import Passage, brought, passage
+from optmap.count.meshes.passing import Passing, brought, passage
 from optmap.count.meshes.policy import NestPolicy
 from optmap.count.meshes.results import Accesses, SpatialCost
 from optmap.count.meshes.turn_results import InTurnCount, TurnAccesses, TurnCost, TurnLevel
@@ -56,7 +56,7 @@ def count_in_turn(tree: MappingTree, counting: NestPolicy = NEST_EXACT) -> InTur
     return tally.result()
 
 
-def rows_passed(part: RowsPart, fabric: Fabric) -> tuple[Passage, Passage]:
+def rows_passed(part: RowsPart, fabric: Fabric) -> tuple[Passing, Passing]:
     """What one iteration of a function of rows costs: words that its statistic is formed of, then all that pass.
 
     Args:

@@ -21,7 +21,7 @@ Words = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Passing:
     """Words that pass in one go."""
 
     accesses: tuple[tuple[int, Accesses], ...] = ()
@@ -31,7 +31,7 @@ class Passage:
     """Of the slowest port."""
 
 
-def passage(fabric: Fabric, moves: Iterable[tuple[int, int, Words]]) -> Passage:
+def passage(fabric: Fabric, moves: Iterable[tuple[int, int, Words]]) -> Passing:
     """What accesses cost that are made in one go, each memory being one instance.
 
     Args:
@@ -61,12 +61,12 @@ def passage(fabric: Fabric, moves: Iterable[tuple[int, int, Words]]) -> Passage:
         rows = [row for other, row in found if other == number]
         loads = port_loads(memory, [memory.elements[place] for place in places], rows, 1)
         cycles = max([cycles, *(ceil(load.cycles) for load in loads)])
-    return Passage(
+    return Passing(
         accesses=tuple(found), energy_pj=sum((row.energy_pj for _, row in found), Fraction(0)), cycles=cycles
     )
 
 
-def brought(fabric: Fabric, place: int, ends: tuple[int, int], elements: int) -> tuple[Passage, Passage]:
+def brought(fabric: Fabric, place: int, ends: tuple[int, int], elements: int) -> tuple[Passing, Passing]:
     """What one content of a tensor costs that comes to stay, and one that goes.
 
     Args:

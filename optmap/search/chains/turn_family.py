@@ -18,7 +18,7 @@ from math import prod
 from optmap.base.errors import InputError
 from optmap.bounds.mesh_least import least_of
 from optmap.count.meshes.in_turn import rows_passed
-from optmap.count.meshes.passing import Passage, brought
+from optmap.count.meshes.passing import Passing, brought
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import with_given
 from optmap.mappings.nest import mapping_of
@@ -225,7 +225,7 @@ class FamilySearch:
         cycles = sum(many * each.cycles for many, each in passed)
         return self._merit(energy, cycles, cycles)
 
-    def _moved(self, member: TurnMember) -> Iterator[tuple[int, Passage]]:
+    def _moved(self, member: TurnMember) -> Iterator[tuple[int, Passing]]:
         """How often what passes of tensors that are brought to stay."""
         for group, block in member.segments:
             homes = homes_in(self.machine, group, block)
@@ -241,7 +241,7 @@ class FamilySearch:
                 yield times - (different if made else 0), come
                 yield times if made else 0, go
 
-    def _rows(self, member: TurnMember) -> Iterator[tuple[int, Passage]]:
+    def _rows(self, member: TurnMember) -> Iterator[tuple[int, Passing]]:
         """How often what passes of functions of rows."""
         stored, extents = self.workload.stored_as, self.workload.extents
         for each in self.workload.statements:

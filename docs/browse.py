@@ -1,6 +1,6 @@
 """Search the documentation site in a browser, and take pictures of its pages: `python docs/build.py` first.
 
-    python tests/benchmarks/site_in_browser.py [-o FOLDER] [WORD ...]
+    python docs/browse.py [-o FOLDER] [WORD ...]
 
 The browser is that of Qt (`pip install PyQt6-WebEngine` into an environment of its own; optmap needs none). Each word
 is typed into the search of the site: how many pages are found, the first ones, and whether the page behind the first
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-SITE = Path(__file__).resolve().parents[2] / "docs" / "_build" / "html"
+SITE = Path(__file__).resolve().parent / "_build" / "html"
 WORDS = (
     *("bound", "machine", "attention", "softmax", "certificate", "solve --top", "LimitError", "optmap.solve"),
     *("resnet18", "gemmini", "traffic"),
