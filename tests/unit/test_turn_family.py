@@ -180,6 +180,12 @@ def test_what_is_changed_of_a_family_is_refused():
     def again(family):
         family["nests"].append(family["nests"][0])
 
+    larger = json.loads(json.dumps(doc))
+    larger["status"]["space"] = "all mappings"
+    assert any(
+        "not verified is that it is 'all mappings'" in line for line in check_document(signed(larger)).not_verified
+    )
+
     for change in (less, more, one_more, alone, again):
         changed = json.loads(json.dumps(doc))
         change(changed["family"])

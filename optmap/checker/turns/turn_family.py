@@ -67,11 +67,12 @@ def family_lines(doc: Any, chain: StatedChain) -> list[str]:
     need(least >= bound * (1 - CLOSE), f"a member of the family may cost {float(least)}, the bound is {float(bound)}")
     need(least <= exact_value(doc["cost"]["exact"], "cost") * (1 + CLOSE), "the mapping is below every member's least")
     floors = sum(floor >= bound * (1 - CLOSE) for _, floor in real) + len(leasts) - len(real)
+    pairs = ", or two together, what they hand on in one level" if len(leasts) > 1 else ""
     return [
         spelled(
-            f"no mapping of the family ({len(leasts):,} ways to cut and keep) costs less than {float(bound):,.10g} "
-            f"{unit}: {floors:,} by floors that are proved here or for want of room, {len(leasts) - floors:,} if nests "
-            f"cost what the file says of {len(family['nests']):,} of them"
+            f"no mapping of the family (statements one after the other{pairs}; {len(leasts):,} ways to cut and keep) "
+            f"costs less than {float(bound):,.10g} {unit}: {floors:,} by floors that are proved here or for want of "
+            f"room, {len(leasts) - floors:,} if nests cost what the file says of {len(family['nests']):,} of them"
         )
     ]
 

@@ -293,7 +293,8 @@ def hearsay(doc: Any) -> list[str]:
         f"called {doc['workload']['name']!r} on {doc['machine']['name']!r} in the file",
         f"method {doc['method']!r}, stop {status['stop']!r}, {search['evaluations']:,} evaluations; "
         + (
-            "that no nest of those that the file lists costs less is a search whose labels are not in it; run it again"
+            "that no nest of those that the file lists costs less is a search whose labels are not in it; run it "
+            f"again; the family is what is said above, and not verified is that it is {status['space']!r}"
             if "family" in doc
             else f"that it is the best of {status['space']!r} is not verified"
         ),
