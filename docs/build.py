@@ -42,8 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     every = pages(output / "run")
     running = [page for page in to_run(every) if chosen.only in page.name and not chosen.no_run]
     running.sort(key=lambda page: -page.text.count("```sh"))  # long ones first: none is left alone at the end
+    commands = environment(output)  # before any page runs: a program that is written cannot be run
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        failed = sum(pool.map(lambda page: _run(page, environment(output), chosen.update), running))
+        failed = sum(pool.map(lambda page: _run(page, commands, chosen.update), running))
     _say(f"{len(running)} pages were run, {failed} failed, after {time.monotonic() - begun:.0f} s")
     if not chosen.only:
         source = output / "source"

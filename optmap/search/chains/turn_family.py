@@ -42,6 +42,7 @@ MOST_MEMBERS = 2**12
 MOST_SEARCHED = 64
 """Members that floors leave open of which nests are searched, each for some seconds."""
 LATE = "the time was over"
+HALF_KEPT = "the best nest of a statement keeps a tensor that is read twice for one of both reads, which no tree says"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +156,8 @@ class FamilySearch:
             self.question.tell("ways that may be better", place, better)
             found = self._resolve(family[number], best)
             if found is None:
-                unfinished, open_ones = LATE, min(open_ones, *(each for each, _ in ranked[place:]))
+                unfinished = LATE if clock.late else HALF_KEPT
+                open_ones = min(open_ones, *(each for each, _ in ranked[place:]))
                 break
             proved, cost = found
             best = best if cost is None else min(best, cost)
