@@ -115,6 +115,7 @@ def test_a_document_of_run_is_its_fastest_code(optmap, folder: Path) -> None:
     assert toolkit.emit(folder / "run.json", machine=HOST).source == code["source"]
 
 
+@pytest.mark.longer
 def test_one_of_several_workloads_is_named(optmap, folder: Path) -> None:
     optmap("run", "net.yaml", "--machine", "host.yaml", *QUICK, "-o", "net.json", cwd=folder)
     refused = optmap("emit", "net.json", "-o", "of_net", cwd=folder, code=2)

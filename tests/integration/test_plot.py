@@ -101,6 +101,7 @@ def test_networks_are_listed_and_shown() -> None:
     assert json.loads(run("network", "yolo9000", "--json")[1])["layers"][2]["count"] == 2
 
 
+@pytest.mark.longer
 def test_network_on_one_machine(store: Path, tmp_path: Path) -> None:
     name = store.parent / "net.yaml"
     code, text, _ = run("network", name, "--memory", "4096w", "--jobs", 1, "--json", "-o", tmp_path / "kept")

@@ -150,6 +150,7 @@ def test_in_this_process_and_what_the_files_are_good_for(
     optmap("check", tmp_path / "certificates" / row.certificate[:2] / f"{row.certificate}.json")
 
 
+@pytest.mark.longer
 def test_killed_at_random_moments_and_resumed(
     optmap: Command, spec: Path, tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:

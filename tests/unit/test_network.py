@@ -161,6 +161,7 @@ def test_no_choice_of_mappings_is_below_the_bound_of_a_network(
     assert 0 < sums.bound <= min(objective(energy, cycles) for energy, cycles in chosen) <= sums.cost
 
 
+@pytest.mark.longer
 def test_semantics_of_a_network_are_those_of_all_its_layers(tmp_path: Path) -> None:
     path = tmp_path / "net.yaml"
     path.write_text("workloads:\n  a: {matmul: {i: 6, j: 5, k: 4}, count: 2}\n", encoding="utf-8")

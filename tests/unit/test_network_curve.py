@@ -112,6 +112,7 @@ def test_table_document_and_picture_say_the_same(curve: NetworkCurve, tmp_path: 
     assert curve.plot(tmp_path / "curve.png") == tmp_path / "curve.png"
 
 
+@pytest.mark.longer
 def test_a_level_of_a_machine_is_varied(folder: Path) -> None:
     found = optmap.network(
         folder / "small.yaml", machine="balanced", level="L1", memory="4KiB:16KiB", curve=True, points=2, jobs=1

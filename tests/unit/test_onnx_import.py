@@ -271,6 +271,7 @@ def test_equal_shapes_are_one_workload_with_a_count(read: Read) -> None:
     assert found.operations == sum(w.operations * w.count for w in found.workloads) == 36 * 4 * 9 * (2 + 4 + 4)
 
 
+@pytest.mark.longer
 def test_merged_layers_keep_all_their_names(read: Read, tmp_path: Path) -> None:
     names = [*(f"/layers.{i}/up" for i in range(11)), "/head {odd}"]
     nodes = [helper.make_node("MatMul", ["a", "b"], [f"c{i}"], name=name) for i, name in enumerate(names)]

@@ -232,6 +232,7 @@ def test_files_by_format(tmp_path: Path, form: str, start: bytes) -> None:
     assert [path.read_bytes() for path in files] == [path.read_bytes() for path in again]
 
 
+@pytest.mark.longer
 def test_pictures_of_a_network(shown: Album, tmp_path: Path) -> None:
     names = {path.stem for path in write_album(shown, tmp_path)}
     assert {"curve-network-resnet18-two_level-Fast", "layers-resnet18-two_level-Fast", "pareto"} <= names

@@ -193,6 +193,7 @@ def test_what_is_changed_of_a_family_is_refused():
             check_document(signed(changed))
 
 
+@pytest.mark.longer
 def test_a_time_limit_holds_and_nothing_is_said_to_be_proved():
     big = {"m": 512, "l": 512, "k": 64, "n": 64}
     answer = optmap.solve(PAIR, extents=big, machine="eyeriss", objective="energy", time_limit=4)
