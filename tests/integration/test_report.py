@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import optmap as package
 from optmap.answers.documents.recount import disagreements, evaluate_solution, run_simulations
 from optmap.answers.documents.solution import read_solution, solution_document
 from optmap.answers.proofs.beside import with_bound
@@ -227,3 +228,15 @@ def test_numbers_of_one_core_say_so(tmp_path: Path) -> None:
         assert f"{' - '.join(inner)}, one of 4 " in text
         assert f"{' - '.join(outer)}, one of" not in text
     assert "one of" not in solve_table(result())
+
+
+def test_a_mapping_is_timed_whatever_it_was_made_for(tmp_path: Path) -> None:
+    """Where the machine has a core; what code of it would take is at least its operations at the peak."""
+    asked = {"workload": "C[i,j] += A[i,k]*B[k,j]", "extents": "i=24,j=32,k=16"}
+    timed = package.evaluate(package.solve(**asked, machine="i7-9700k"))
+    assert timed.predicted.cycles >= timed.predicted.floor_cycles > 0
+    assert "predicted" in str(timed)
+    assert timed.to_dict()["prediction"]["cycles"] == timed.predicted.cycles
+    plain = package.evaluate(package.solve(**asked, memory="300w"))
+    assert plain.predicted is None
+    assert "prediction" not in plain.to_dict()

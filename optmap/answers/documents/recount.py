@@ -101,6 +101,17 @@ class Evaluation(Shown, Generic[C]):
         return getattr(self.count, "prediction", None)
 
     @property
+    def predicted(self) -> Prediction | None:
+        """Of the time, whatever the objective; None of nests, and where the machine does not say what it takes."""
+        question, solution = self.solution.question, self.solution
+        if self.prediction is not None or solution.kind != CostReport.kind:
+            return self.prediction
+        try:
+            return predict(question.workload, question.machine, solution.mapping, solution.found.options)
+        except InputError:
+            return None
+
+    @property
     def cost(self) -> Amount:
         """The objective in the counting that is shown."""
         return self.amount(self.count)

@@ -40,13 +40,18 @@ def tile_parts(answer: TileAnswer) -> dict[str, object]:
         "capacity_rule": str(answer.capacity),
         "integer_bound": {"value": finite(answer.integer_bound), "unit": answer.cost_unit},
         "held": None if answer.held is None else answer.held.document(),
-        **({} if answer.prediction is None else {"prediction": _prediction(answer.prediction, answer.options)}),
+        **({} if answer.prediction is None else {"prediction": prediction_document(answer.prediction, answer.options)}),
         "certificates": certificate_documents(answer.certificates),
     }
 
 
-def _prediction(prediction: Prediction, options: CodeOptions | None) -> dict[str, object]:
-    """The predicted time with all its parts, and of what code it is."""
+def prediction_document(prediction: Prediction, options: CodeOptions | None) -> dict[str, object]:
+    """The predicted time with all its parts, and of what code it is.
+
+    Args:
+        prediction: of a mapping's code.
+        options: of the code; None for the usual ones.
+    """
     code = options or CodeOptions()
     return {
         "cycles": finite(prediction.cycles),

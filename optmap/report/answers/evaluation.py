@@ -5,7 +5,7 @@ from __future__ import annotations
 from optmap.answers.documents.amounts import amount
 from optmap.answers.documents.recount import Evaluation, disagreements
 from optmap.answers.documents.rows import boundary_documents
-from optmap.answers.documents.tile_parts import tile_counts
+from optmap.answers.documents.tile_parts import prediction_document, tile_counts
 from optmap.base.texts import number
 from optmap.count.results import CostReport
 from optmap.files.machines import machine_document
@@ -43,6 +43,9 @@ def evaluation_document(evaluation: Evaluation[CostReport]) -> dict[str, object]
         "exact": amount(evaluation.exact.value, evaluation.exact.unit),
         "disagreements": disagreements(evaluation),
     }
+    predicted = evaluation.predicted
+    if predicted is not None:
+        document["prediction"] = prediction_document(predicted, solution.found.options)
     if evaluation.simulations:
         document["simulation"] = [
             {"policy": simulated.policy, **row}
@@ -86,9 +89,11 @@ def _values(evaluation: Evaluation[CostReport]) -> list[tuple[str, str]]:
         return prediction_lines(evaluation.prediction)
     meaning = exact_meaning(held=evaluation.solution.held is not None)
     form = "per-level form" if evaluation.counting is None else f"counting {evaluation.counting}"
+    predicted = evaluation.predicted
     return [
         ("cost", f"{number(evaluation.cost.value)} {evaluation.cost.unit} ({form})"),
         ("exact", f"{number(evaluation.exact.value)} {evaluation.exact.unit} ({meaning})"),
+        *([] if predicted is None else [prediction_lines(predicted)[0], ("bound by", predicted.bound_by)]),
     ]
 
 
