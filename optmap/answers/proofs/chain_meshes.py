@@ -29,17 +29,15 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from optmap.answers.proofs.floor import crossings_of
+from optmap.answers.proofs.floor import crossings_of, refuse_below
 from optmap.answers.proofs.mesh_bound import MeshBound
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.base.errors import ContradictionError
 from optmap.base.texts import plain
 from optmap.bounds.mesh_least import least_of
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import homes_of, with_given
 from optmap.machines.machine import Machine
 from optmap.questions.objective import Objective
-from optmap.questions.options import Merit
 from optmap.search.floors import StatementFloor, TurnFloor
 from optmap.search.question import understood
 from optmap.search.result import Answer
@@ -59,13 +57,7 @@ def with_turn_floor(answer: Answer[Any, Any], clock: Clock = NO_LIMIT) -> Answer
         ContradictionError: if the mapping is below it: one of the two is wrong.
     """
     floor, notes = turn_floor(answer.workload, answer.machine, clock)
-    for merit in Merit:
-        value, least = answer.exact_count.merit(merit), floor.merit(merit)
-        if value < least:
-            raise ContradictionError(
-                f"{answer.workload.title} on {answer.machine.name}: the mapping has {float(value):.12g} {merit}, below "
-                f"the floor of {float(least):.12g}: one of the two is wrong; please report workload and machine"
-            )
+    refuse_below(answer, floor)
     bounded = replace(answer.noting(*notes), floor=floor)
     least = floor.of(answer.question.objective)
     counted_so = answer.count.value_of(answer.question.objective, answer.workload, answer.machine)

@@ -23,6 +23,7 @@ What energy and cycles follow from words that cross is in `optmap.bounds.mesh_le
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from optmap.answers.proofs.beside import bound_in_time
 from optmap.base.clock import NO_LIMIT, Clock
@@ -31,8 +32,8 @@ from optmap.bounds.mesh_least import least_of
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, Memory, SharedRoom
 from optmap.questions.options import Merit
-from optmap.search.floors import BoundaryCertificate, MeshFloor
-from optmap.search.result import NestAnswer
+from optmap.search.floors import BoundaryCertificate, MeshFloor, TurnFloor
+from optmap.search.result import Answer, NestAnswer
 from optmap.workloads.workload import Semantics, Workload
 
 
@@ -43,14 +44,27 @@ def with_floor(result: NestAnswer, clock: Clock = NO_LIMIT) -> NestAnswer:
         ContradictionError: if the exactly counted mapping is below it: one of the two is wrong.
     """
     floor, notes = floor_of(result.fabric, clock)
+    refuse_below(result, floor)
+    return replace(result.noting(*notes), floor=floor)
+
+
+def refuse_below(answer: Answer[Any, Any], floor: MeshFloor | TurnFloor) -> None:
+    """Refuse a mapping that costs less than a floor, in any merit.
+
+    Args:
+        answer: counted exactly, whatever its counting.
+        floor: of its workload on its machine.
+
+    Raises:
+        ContradictionError: if the exactly counted mapping is below it: one of the two is wrong.
+    """
     for merit in Merit:
-        value, least = result.exact_count.merit(merit), floor.merit(merit)
+        value, least = answer.exact_count.merit(merit), floor.merit(merit)
         if value < least:
             raise ContradictionError(
-                f"{result.workload.title} on {result.machine.name}: the mapping has {float(value):.12g} {merit}, below "
+                f"{answer.workload.title} on {answer.machine.name}: the mapping has {float(value):.12g} {merit}, below "
                 f"the floor of {float(least):.12g}: one of the two is wrong; please report workload and machine"
             )
-    return replace(result.noting(*notes), floor=floor)
 
 
 def floor_of(fabric: Fabric, clock: Clock = NO_LIMIT) -> tuple[MeshFloor, tuple[str, ...]]:
