@@ -30,6 +30,9 @@ class Boxes:
 
     def _fill(self, least: FloatArray) -> None:
         """Cut along the first dim wherever everything smaller is known, then inside every slice along the others."""
+        if least.ndim == 2:
+            self._fill_plane(least)
+            return
         for n in range(1, len(least)):
             self.clock.check()
             at = np.arange(1, n // 2 + 1)
@@ -37,6 +40,28 @@ class Boxes:
                 least[n] = np.minimum(least[n], (least[at] + least[n - at]).min(axis=0))
             if least.ndim > 1:
                 self._fill(least[n])
+
+    def _fill_plane(self, least: FloatArray) -> None:
+        """Two dims at once: boxes of which both extents add up to the same need nothing of each other.
+
+        With the other halves of all of them in rows by that sum, a cut is a sum of two slices.
+        """
+        rows, columns = least.shape
+        turned = np.ascontiguousarray(least.T)
+        by_row, by_column = (np.full((rows + columns, n), np.inf) for n in least.shape)
+        for total in range(2, rows + columns - 1):
+            self.clock.check()
+            row = np.arange(max(1, total - columns + 1), min(rows, total))
+            column = total - row
+            found = least[row, column]
+            for whole, rest, mine in ((turned, by_row, row), (least, by_column, column[::-1])):
+                several = min(len(whole) - 1, total - 1) // 2
+                if several:
+                    ends = slice(mine[0], mine[-1] + 1)
+                    halves = whole[1 : several + 1, ends] + rest[total - 1 : total - several - 1 : -1, ends]
+                    least_of = halves.min(axis=0)
+                    np.minimum(found, least_of if whole is turned else least_of[::-1], out=found)
+            least[row, column] = turned[column, row] = by_row[total, row] = by_column[total, column] = found
 
     def halves(self, box: Sizes) -> tuple[Sizes, Sizes, int] | None:
         """Where a box is cut best: both halves and the dim; None if it is best left whole.

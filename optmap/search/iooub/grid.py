@@ -8,7 +8,7 @@ larger tiles never load more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, inf, prod
@@ -29,6 +29,8 @@ Choice = tuple[int, ...]
 """Index of one candidate per unit."""
 Factor = tuple[FloatArray, tuple[int, ...]]
 """A table over candidates, and the units of its axes; none for a constant."""
+Product = tuple[FloatArray | float, bool]
+"""A product of tables over the grid, and whether the last unit is still to be multiplied in."""
 WIDEST = 2**58
 """Index space of a group above which its table is computed in Python integers."""
 KEPT = 2**16
@@ -72,7 +74,7 @@ class TileGrid:
         self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in workload.tensors)
         self._tables: dict[object, FloatArray] = {}
         self._listed: Sequence[IntArray] = ()
-        self._products: dict[tuple[int, Hold, tuple[int, ...] | None], tuple[FloatArray | float, bool]] = {}
+        self._products: dict[object, Product] = {}
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
         self.last = best if best >= 0 and units[best].plain else -1
@@ -123,15 +125,28 @@ class TileGrid:
 
     def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
         """Weighted loads over the grid; the candidate of the last unit is `grown`."""
-        total: FloatArray | float = 0.0
-        for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
-            words = self.weights[number] * self._product(number, hold, None, lists)[0]
-            for u, unit in enumerate(self.units):
-                if self._absent(tensor, unit) and not hold.free >> u & 1:
-                    counts = unit.counts[grown] if u == self.last else spread(unit.counts, (u,), lists)
-                    words = words * counts
-            total = total + words
-        return total
+        steady: FloatArray | float = 0.0
+        counted: FloatArray | float = 0.0
+        for number, hold in enumerate(flow.holds):
+            words, again = self._moved(number, hold, lists)
+            if again:
+                counted = counted + words
+            else:
+                steady = steady + words
+        return steady + counted * self.units[self.last].counts[grown] if np.any(counted) else steady
+
+    def _moved(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
+        """Weighted loads of a tensor over the grid, and whether they are those of one tile of the last unit."""
+        return self._kept(("loads", number, hold), lists, lambda: self._multiplied(number, hold, lists))
+
+    def _multiplied(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
+        """What a tensor moves once, as often as tiles need it that the hold does not keep it for."""
+        words, again = self.weights[number] * self._product(number, hold, None, lists)[0], False
+        for u, unit in enumerate(self.units):
+            if self._absent(self.workload.tensors[number], unit) and not hold.free >> u & 1:
+                again = again or u == self.last
+                words = words if u == self.last else words * spread(unit.counts, (u,), lists)
+        return words, again
 
     def _largest(
         self, flow: Flow, lists: Sequence[IntArray], shape: tuple[int, ...], slack: float = ROUNDING
@@ -168,15 +183,13 @@ class TileGrid:
     def _product(
         self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
     ) -> tuple[FloatArray | float, bool]:
-        """Words of a tensor over the grid as in `_factors`, and whether they grow with the size of the last unit.
+        """Words of a tensor over the grid as in `_factors`, and whether they grow with the size of the last unit."""
+        return self._kept((number, hold, stream), lists, lambda: self._multiply(number, hold, stream, lists))
 
-        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same.
-        """
-        if self._listed is not lists:
-            self._listed, self._products = lists, {}
-        found = self._products.get((number, hold, stream))
-        if found is not None:
-            return found
+    def _multiply(
+        self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
+    ) -> tuple[FloatArray | float, bool]:
+        """The product of the factors of a tensor, but for the size of the last unit, and whether that is one."""
         words: FloatArray | float = float(self.workload.weight(self.workload.tensors[number]))
         grows = False
         for table, axes in self._factors(number, hold, stream):
@@ -184,9 +197,21 @@ class TileGrid:
                 grows = True
             else:
                 words = words * spread(table, axes, lists)
-        if np.size(words) <= KEPT:
-            self._products[number, hold, stream] = words, grows
         return words, grows
+
+    def _kept(self, asked: object, lists: Sequence[IntArray], make: Callable[[], Product]) -> Product:
+        """A product of tables over the grid, and something of it.
+
+        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same.
+        """
+        if self._listed is not lists:
+            self._listed, self._products = lists, {}
+        found = self._products.get(asked)
+        if found is None:
+            found = make()
+            if np.size(found[0]) <= KEPT:
+                self._products[asked] = found
+        return found
 
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims

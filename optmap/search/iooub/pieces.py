@@ -105,6 +105,8 @@ class _Cutter:
         points = TileGrid(workload, plain.units, self._groups(workload), weights).points()
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
+        self.known: dict[object, Tiling | None] = {}
+        """Tilings of pieces, by what they are pieces of, and the numbers of iterations and steps."""
 
     def cut(self, part: TiledPiece, depth: int) -> list[TiledPiece]:
         """The best cut of a part that is found, its pieces cut again; the part itself if none gains."""
@@ -113,9 +115,11 @@ class _Cutter:
             return best
         with suppress(LimitError):
             for ranges in self._ways(part):
+                if len(ranges) == 1:
+                    continue
                 found = [self._tiled(part, each) for each in ranges]
                 pieces, most = [each for each in found if each is not None], part.tiling.value * (1 - GAIN)
-                if len(pieces) == len(found) > 1 and value_of(pieces) < min(value_of(best), most):
+                if len(pieces) == len(found) and value_of(pieces) < min(value_of(best), most):
                     best = pieces
         return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
 
@@ -159,7 +163,7 @@ class _Cutter:
         grid = _Lengths(workload, changed, self._groups(workload), self.weights, tuple(along))
         lists = grid.thinned(len(self.flows), WORK)
         least: FloatArray = np.array(inf)
-        for flow in self.flows:
+        for flow in {grid.alike(flow): flow for flow in self.flows}.values():
             self.clock.check()
             least = np.minimum(least, grid.per_size(flow, lists))
         return least
@@ -200,7 +204,18 @@ class _Cutter:
 
     def _tiled(self, part: TiledPiece, ranges: dict[str, range]) -> TiledPiece | None:
         """A piece of a part with the best tiling of the flows; None if none fits, or its units are not the whole's."""
+        asked = part.workload, tuple((d, len(each), each.step) for d, each in sorted(ranges.items()))
         workload = piece_of(part.workload, ranges)
+        if asked not in self.known:  # where a piece begins does not matter
+            self.known[asked] = self._tiling(workload)
+        tiling = self.known[asked]
+        if tiling is None:
+            return None
+        of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
+        return TiledPiece(of, workload, tiling)
+
+    def _tiling(self, workload: Workload) -> Tiling | None:
+        """The best tiling of a piece, whatever it is a piece of."""
         units = units_of(workload)
         if tuple(unit.dims for unit in units) != self.dims:
             return None
@@ -214,9 +229,7 @@ class _Cutter:
                 value, best = found.value, (flow, tile_of(workload, units, found))
         if best is None:
             return None
-        tiling = Tiling(units=units, flow=best[0], tile=best[1], value=value, complete=False, streams_complete=False)
-        of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
-        return TiledPiece(of, workload, tiling)
+        return Tiling(units=units, flow=best[0], tile=best[1], value=value, complete=False, streams_complete=False)
 
 
 def _in_multiples(unit: Bundle, step: int) -> Bundle:
@@ -296,10 +309,17 @@ class _Lengths(TileGrid):
         least: FloatArray = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
         return least
 
+    def alike(self, flow: Flow) -> tuple[object, ...]:
+        """What flows have in common that cost the same of every piece."""
+        return *(self._inside(hold) for hold in flow.holds), *(flow.stream(n) for n in range(len(flow.holds)))
+
+    def _inside(self, hold: Hold) -> Hold:
+        """A hold of a piece: along it there is one tile, and what is held of all tiles is the tile."""
+        return Hold(hold.free | ~self._others, hold.full & self._others, -1 if hold.at in self.along else hold.at)
+
     def _factors(self, number: int, hold: Hold, stream: tuple[int, ...] | None = None) -> list[Factor]:
-        """As they are of a piece: along it there is one tile, and what is held of all tiles is the tile."""
-        at = -1 if hold.at in self.along else hold.at
-        return super()._factors(number, Hold(hold.free, hold.full & self._others, at), stream)
+        """As they are of a piece."""
+        return super()._factors(number, self._inside(hold), stream)
 
     def _bundle(self, u: int, hold: Hold, stream: tuple[int, ...] | None) -> Factor:
         """The factor of a plain unit; all that there is of the piece's own is one tile."""
