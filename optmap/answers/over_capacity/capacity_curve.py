@@ -122,10 +122,15 @@ class Tracer:
         return tuple(front)
 
     def _first(self, low: int, last: Found) -> tuple[Found, int]:
-        """The mapping at the least capacity from one on at which anything fits, and the capacity."""
-        found, high = last, room_of(last)
+        """The mapping at the least capacity from one on at which anything fits, and the capacity.
+
+        Steps grow from the least capacity on, where nothing fits soon or little is to be looked at.
+        """
+        found, high, step = last, room_of(last), 0
         while low < high:
-            answer = self.ask(middle := (low + high) // 2)
+            step = 2 * step + 1
+            middle = min(low + step, high) - 1 if found is last else (low + high) // 2
+            answer = self.ask(middle)
             if answer is None:
                 low = middle + 1
             else:

@@ -11,6 +11,18 @@ Sizes = tuple[int, ...]
 """Extent of a box per dim."""
 
 
+def least_sum(whole: FloatArray) -> float:
+    """A floor of what the largest box costs however it is cut: all of it at the least cost per volume of any box.
+
+    Args:
+        whole: what a box costs that is not cut, as in `Boxes`.
+    """
+    share = whole
+    for d, extent in enumerate(whole.shape):
+        share = share * (extent / np.arange(1, extent + 1)).reshape([-1 if d == axis else 1 for axis in range(share.ndim)])
+    return float(share.min())
+
+
 class Boxes:
     """The least cost of a box of any size that is cut into boxes, in two at a time, or left whole.
 

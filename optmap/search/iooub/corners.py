@@ -28,7 +28,7 @@ from optmap.base.clock import NO_LIMIT, Clock
 from optmap.count.levels.held import entering_words, held_words
 from optmap.mappings.held import corner_dims
 from optmap.search.iooub.flows import Flow, ways_of
-from optmap.search.iooub.grid import BestOfFlow, TileGrid, spread
+from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid, spread
 from optmap.search.iooub.tiling import EQUAL, Tiling, best_tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -114,7 +114,8 @@ def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tilin
     pairs = _pairs(workload, plain.units, weights)
     if not pairs or plain.value <= least_words(workload, weights):
         return []
-    grid = _Overfull(workload, plain.units, [(words, tuple(range(len(workload.tensors))))], weights)
+    grid = kept_grid(_Overfull, workload, plain.units, tuple(weights))
+    grid = grid.under([(words, tuple(range(len(workload.tensors))))])
     found: list[tuple[float, int, BestOfFlow, Flow]] = []
     most = max(FEWEST, WORK // (len(BEYOND) * grid.points()))
     lists = grid.thinned(min(most, len(plain.tried)) * len(BEYOND), WORK)
@@ -173,7 +174,7 @@ class _Overfull(TileGrid):
             fixed, slope = self._need(flow, every, lists)
             size = self.units[self.last].sizes[np.maximum(grown, 0)] if self.last >= 0 else 1.0
             over = np.maximum(0.0, fixed + slope * size - words)
-            loads = np.where(grown >= 0, self._loads(flow, lists, np.maximum(grown, 0)), inf)
+            loads = self._loads(flow, lists, grown)
             for pair in pairs:
                 if {pair.x, pair.y} & set(flow.stream(pair.both)):
                     continue
@@ -197,7 +198,7 @@ class _Overfull(TileGrid):
 
     def _several(self, u: int, lists: Sequence[IntArray], grown: IntArray) -> npt.NDArray[np.bool_]:
         """Where a tile has several iterations of some dim of a unit."""
-        most = np.array([float(max(box)) for box in self.units[u].boxes])
+        most = self.units[u].longest
         return (most[np.maximum(grown, 0)] if u == self.last else spread(most, (u,), lists)) > 1
 
 

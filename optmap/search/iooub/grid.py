@@ -9,9 +9,12 @@ larger tiles never load more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import ceil, inf, prod
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -35,6 +38,8 @@ WIDEST = 2**58
 """Index space of a group above which its table is computed in Python integers."""
 KEPT = 2**16
 """Largest product of tables that is kept."""
+SHARED = 2**21
+"""Words of products that are kept for other capacities."""
 ROUNDING = 1e-9
 """Relative slack of a capacity compared in floating point; the winner is checked in integers."""
 
@@ -47,6 +52,27 @@ class BestOfFlow:
     """Weighted loads, in words."""
     choice: Choice
     """Candidate per unit."""
+
+
+class _Products:
+    """Products of tables, as many as there is room for.
+
+    Args:
+        room: words for all of them.
+    """
+
+    def __init__(self, room: float) -> None:
+        self.found: dict[object, Product] = {}
+        self.room = room
+
+    def keep(self, asked: object, product: Product) -> bool:
+        """Keep one; False where the room is over."""
+        size = np.size(product[0])
+        if size > self.room:
+            return False
+        self.found[asked] = product
+        self.room -= size
+        return True
 
 
 class TileGrid:
@@ -73,13 +99,26 @@ class TileGrid:
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
         self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in workload.tensors)
         self._tables: dict[object, FloatArray] = {}
+        self.every = [np.arange(len(unit.boxes)) for unit in units]
+        """All candidates per unit, in order."""
+        self._shared = _Products(SHARED)
         self._listed: Sequence[IntArray] = ()
-        self._products: dict[object, Product] = {}
+        self._own = _Products(inf)
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
         self.last = best if best >= 0 and units[best].plain else -1
         self._whole = {self.last}
         """Units of which no candidates are left out."""
+
+    def under(self, groups: Sequence[tuple[int, tuple[int, ...]]]) -> Self:
+        """The same tables for other capacities.
+
+        Args:
+            groups: (words, tensor numbers) pairs.
+        """
+        other = copy(self)
+        other.groups, other._listed = tuple(groups), ()
+        return other
 
     def points(self) -> int:
         """Number of combinations looked at per flow if every candidate is."""
@@ -95,7 +134,7 @@ class TileGrid:
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(np.where(grown >= 0, self._loads(flow, lists, grown), inf), shape)
+        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
         flat = int(values.argmin())
         value = float(values.flat[flat])
         if not value < ceiling:
@@ -111,29 +150,31 @@ class TileGrid:
 
     def thinned(self, flows: int, work: int) -> list[IntArray]:
         """Candidates per unit that keep a search of so many flows below a number of combinations, spread evenly."""
-        every = [np.arange(len(unit.boxes)) for unit in self.units]
-        lists, points = list(every), self.points()
+        lists, points = self.every, self.points()
         while points * flows > work:
             long = [u for u in range(len(lists)) if u not in self._whole]
             widest = max(long, key=lambda u: len(lists[u]), default=-1)
             if widest < 0 or len(lists[widest]) <= 2:
                 break
             keep = max(2, ceil(len(lists[widest]) * 0.8) - 1)
-            lists[widest] = np.unique(np.linspace(0, len(every[widest]) - 1, keep).round().astype(np.int64))
+            fewer = np.unique(np.linspace(0, len(self.every[widest]) - 1, keep).round().astype(np.int64))
+            lists = [*lists[:widest], fewer, *lists[widest + 1 :]]
             points = prod(len(values) for u, values in enumerate(lists) if u != self.last)
         return lists
 
     def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
-        """Weighted loads over the grid; the candidate of the last unit is `grown`."""
+        """Weighted loads over the grid; the candidate of the last unit is `grown`, infinite where that is -1."""
         steady: FloatArray | float = 0.0
-        counted: FloatArray | float = 0.0
+        counted: FloatArray | float | None = None
         for number, hold in enumerate(flow.holds):
             words, again = self._moved(number, hold, lists)
             if again:
-                counted = counted + words
+                counted = words if counted is None else counted + words
             else:
                 steady = steady + words
-        return steady + counted * self.units[self.last].counts[grown] if np.any(counted) else steady
+        if counted is None:
+            return np.where(grown >= 0, steady, inf)
+        return steady + counted * self.units[self.last].times[grown]
 
     def _moved(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
         """Weighted loads of a tensor over the grid, and whether they are those of one tile of the last unit."""
@@ -155,11 +196,12 @@ class TileGrid:
 
         Capacities are taken larger by a part `slack` of them.
         """
-        grown = np.full((1,) * len(shape), inf)
+        grown: FloatArray = np.full((1,) * len(shape), inf)
         for capacity, numbers in self.groups:
             fixed, slope = self._need(flow, numbers, lists)
             with np.errstate(over="ignore"):
-                grown = np.minimum(grown, (capacity * (1 + slack) - fixed) / np.maximum(slope, 1e-100))
+                here = (capacity * (1 + slack) - fixed) / (slope if isinstance(slope, np.ndarray) else slope or 1e-100)
+            grown = here if np.ndim(here) and len(self.groups) == 1 else np.minimum(grown, here)
         if self.last < 0:
             return np.where(grown >= 0, 0, -1)
         allowed = lists[self.last]
@@ -202,15 +244,17 @@ class TileGrid:
     def _kept(self, asked: object, lists: Sequence[IntArray], make: Callable[[], Product]) -> Product:
         """A product of tables over the grid, and something of it.
 
-        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same.
+        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of all
+        candidates for other capacities, too.
         """
         if self._listed is not lists:
-            self._listed, self._products = lists, {}
-        found = self._products.get(asked)
+            self._listed, self._own = lists, _Products(inf)
+        shared = self._shared.found if lists is self.every else self._own.found
+        found = shared.get(asked) or self._own.found.get(asked)
         if found is None:
             found = make()
-            if np.size(found[0]) <= KEPT:
-                self._products[asked] = found
+            if np.size(found[0]) <= KEPT and not (lists is self.every and self._shared.keep(asked, found)):
+                self._own.keep(asked, found)
         return found
 
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
@@ -341,3 +385,19 @@ def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) 
     for u in axes:
         shape[u] = len(lists[u])
     return picked.transpose(order).reshape(shape)
+
+
+Grid = TypeVar("Grid", bound=TileGrid)
+
+
+@lru_cache(maxsize=12)
+def kept_grid(kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *more: Any) -> Grid:
+    """The tables of a workload that is asked about once more, at another capacity: see `TileGrid.under`.
+
+    Args:
+        kind: the class of the grid.
+        workload: what is tiled.
+        units: its units.
+        *more: what else the class takes after its groups, that has a hash.
+    """
+    return kind(workload, units, (), *more)

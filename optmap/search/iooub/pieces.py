@@ -31,9 +31,9 @@ from optmap.base.errors import LimitError
 from optmap.count.levels.cutting import Along, Array, uncut
 from optmap.count.levels.held import held_words
 from optmap.mappings.pieces import piece_dims, piece_of
-from optmap.search.iooub.boxes import Boxes
+from optmap.search.iooub.boxes import Boxes, least_sum
 from optmap.search.iooub.flows import Flow, Hold, ways_of
-from optmap.search.iooub.grid import Factor, TileGrid
+from optmap.search.iooub.grid import Factor, Grid, TileGrid, kept_grid
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -101,8 +101,8 @@ class _Cutter:
     """The search for cuts of one workload."""
 
     def __init__(self, workload: Workload, words: int, weights: Sequence[float], plain: Tiling, clock: Clock) -> None:
-        self.words, self.weights, self.clock = words, weights, clock
-        points = TileGrid(workload, plain.units, self._groups(workload), weights).points()
+        self.workload, self.words, self.weights, self.clock = workload, words, tuple(weights), clock
+        points = self._grid(TileGrid, workload, plain.units).points()
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
         self.known: dict[object, Tiling | None] = {}
@@ -160,7 +160,7 @@ class _Cutter:
             along: per unit, what the sizes are multiples of.
         """
         changed = tuple(_in_multiples(unit, along[u]) if u in along else unit for u, unit in enumerate(units))
-        grid = _Lengths(workload, changed, self._groups(workload), self.weights, tuple(along))
+        grid = self._grid(_Lengths, workload, changed, tuple(along))
         lists = grid.thinned(len(self.flows), WORK)
         least: FloatArray = np.array(inf)
         for flow in {grid.alike(flow): flow for flow in self.flows}.values():
@@ -168,8 +168,12 @@ class _Cutter:
             least = np.minimum(least, grid.per_size(flow, lists))
         return least
 
-    def _groups(self, workload: Workload) -> list[tuple[int, tuple[int, ...]]]:
-        return [(self.words, tuple(range(len(workload.tensors))))]
+    def _grid(self, kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *more: object) -> Grid:
+        """A grid of the whole, with the tables of other capacities, or of a piece."""
+        groups = [(self.words, tuple(range(len(workload.tensors))))]
+        if workload is self.workload:
+            return kept_grid(kind, workload, units, self.weights, *more).under(groups)
+        return kind(workload, units, groups, self.weights, *more)
 
     def boxed(self, part: TiledPiece) -> list[TiledPiece]:
         """A part in the best boxes along dims of the tensor that takes most room; itself if late or they are many."""
@@ -182,7 +186,10 @@ class _Cutter:
         along = _multiples(units, _widest(workload, part.tiling))
         if not along:
             return [part]
-        boxes, dims = Boxes(self._whole(workload, units, along), self.clock), [units[u].dims[0] for u in along]
+        whole, all_of_it = self._whole(workload, units, along), self._tiled(part, {})
+        if all_of_it is not None and all_of_it.tiling.value <= least_sum(whole) * (1 + GAIN):
+            return [part]
+        boxes, dims = Boxes(whole, self.clock), [units[u].dims[0] for u in along]
         found: list[TiledPiece] = []
         left = [(tuple(units[u].extent // step for u, step in along.items()), (0,) * len(along))]
         while left:
@@ -219,7 +226,7 @@ class _Cutter:
         units = units_of(workload)
         if tuple(unit.dims for unit in units) != self.dims:
             return None
-        grid = TileGrid(workload, units, self._groups(workload), self.weights)
+        grid = self._grid(TileGrid, workload, units)
         lists = grid.thinned(len(self.flows), WORK)
         value, best = inf, None
         for flow in self.flows:
@@ -305,7 +312,7 @@ class _Lengths(TileGrid):
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(np.where(grown >= 0, self._loads(flow, lists, np.maximum(grown, 0)), inf), shape)
+        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
         least: FloatArray = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
         return least
 
