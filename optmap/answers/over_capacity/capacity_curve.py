@@ -163,12 +163,19 @@ class Tracer:
         place = next((place for place, answer in enumerate(answers) if words_of(answer) <= words), None)
         if place is None:
             return None
-        found = answers[place]
-        low, high = room_of(answers[max(place - 1, 0)]), room_of(found)
+        found, high = answers[place], room_of(answers[place])
+        low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, 0)
+        just, turn = False, 0
         while low < high and not self.clock.late:
-            answer = self.ask(middle := (low + high) // 2)
+            # Words fall about evenly between two capacities; where they do not, a half is left. A step that is found
+            # may be the one that is looked for.
+            part = (above - words) / (above - words_of(found)) if turn % 3 < 2 else 0.5
+            middle = high - 1 if just else min(low + int(part * (high - low)), high - 1)
+            turn += not just
+            answer = self.ask(middle)
+            just = answer is not None and words_of(answer) <= words and not just
             if answer is None or words_of(answer) > words:
-                low = middle + 1
+                low, above = middle + 1, above if answer is None else words_of(answer)
             else:
                 found, high = answer, min(room_of(answer), middle)
         return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
@@ -9,6 +11,8 @@ from optmap.search.whole.chain_costs import FloatArray
 
 Sizes = tuple[int, ...]
 """Extent of a box per dim."""
+Halves = tuple[Sizes, Sizes, int]
+"""Two boxes that are one together, and the dim that they lie beside each other along."""
 
 
 def least_sum(whole: FloatArray) -> float:
@@ -75,7 +79,7 @@ class Boxes:
                     np.minimum(found, least_of if whole is turned else least_of[::-1], out=found)
             least[row, column] = turned[column, row] = by_row[total, row] = by_column[total, column] = found
 
-    def halves(self, box: Sizes) -> tuple[Sizes, Sizes, int] | None:
+    def halves(self, box: Sizes) -> Halves | None:
         """Where a box is cut best: both halves and the dim; None if it is best left whole.
 
         Args:
@@ -83,7 +87,13 @@ class Boxes:
         """
         if not self.least[box] < self.whole[box]:
             return None
-        ways = [(d, n) for d, size in enumerate(box) for n in range(1, size // 2 + 1)]
-        made = [tuple((*box[:d], n, *box[d + 1 :]) for n in (at, box[d] - at)) for d, at in ways]
-        best = min(range(len(ways)), key=lambda i: self.least[made[i][0]] + self.least[made[i][1]])
-        return made[best][0], made[best][1], ways[best][0]
+        best = (inf, 0, 0)
+        for d, size in enumerate(box):
+            line = self.least[(*box[:d], slice(1, size), *box[d + 1 :])]
+            if size > 1:
+                sums = (line + line[::-1])[: size // 2]
+                at = int(sums.argmin())
+                best = min(best, (float(sums[at]), d, at + 1))
+        _, d, at = best
+        one, other = ((*box[:d], n, *box[d + 1 :]) for n in (at, box[d] - at))
+        return one, other, d

@@ -97,7 +97,13 @@ class TileGrid:
         self.groups = tuple(groups)
         self.weights = tuple(weights)
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
-        self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in workload.tensors)
+        self._tensors = workload.tensors
+        self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in self._tensors)
+        self._live = tuple(
+            tuple(tuple(dict.fromkeys(self._owner[d] for d in group_dims(group))) for group in groups)
+            for groups in self._axis_groups
+        )
+        """Units of every group of subscripts of every tensor."""
         self._tables: dict[object, FloatArray] = {}
         self.every = [np.arange(len(unit.boxes)) for unit in units]
         """All candidates per unit, in order."""
@@ -184,7 +190,7 @@ class TileGrid:
         """What a tensor moves once, as often as tiles need it that the hold does not keep it for."""
         words, again = self.weights[number] * self._product(number, hold, None, lists)[0], False
         for u, unit in enumerate(self.units):
-            if self._absent(self.workload.tensors[number], unit) and not hold.free >> u & 1:
+            if self._absent(self._tensors[number], unit) and not hold.free >> u & 1:
                 again = again or u == self.last
                 words = words if u == self.last else words * spread(unit.counts, (u,), lists)
         return words, again
@@ -232,7 +238,7 @@ class TileGrid:
         self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
     ) -> tuple[FloatArray | float, bool]:
         """The product of the factors of a tensor, but for the size of the last unit, and whether that is one."""
-        words: FloatArray | float = float(self.workload.weight(self.workload.tensors[number]))
+        words: FloatArray | float = float(self.workload.weight(self._tensors[number]))
         grows = False
         for table, axes in self._factors(number, hold, stream):
             if axes == (self.last,):
@@ -268,10 +274,9 @@ class TileGrid:
         rolled = self._rolled(number, stream or ())
         factors: list[Factor] = [self._buffer(number, rolled)] if rolled else []
         bundles: set[int] = set()
-        for index, group in enumerate(self._axis_groups[number]):
-            if any(self.units[u].dims[0] in group_dims(group) for u in rolled):
+        for index, (group, live) in enumerate(zip(self._axis_groups[number], self._live[number], strict=True)):
+            if any(u in live for u in rolled):
                 continue
-            live = tuple(dict.fromkeys(self._owner[d] for d in group_dims(group)))
             if len(live) == 1 and self.units[live[0]].plain:
                 bundles.add(live[0])
             else:
@@ -281,7 +286,9 @@ class TileGrid:
 
     def _rolled(self, number: int, stream: tuple[int, ...]) -> tuple[int, ...]:
         """The windows that a tensor is streamed along, if what it holds of them is not one slice."""
-        tensor = self.workload.tensors[number]
+        if all(self.units[u].plain for u in stream):
+            return ()
+        tensor = self._tensors[number]
         ways = [(u, way) for u in stream if (way := passage(self.workload, tensor, self.units[u])) is not None]
         windows = tuple(u for u, way in ways if way.window >= 0)
         if len(windows) == 1:
@@ -379,6 +386,9 @@ def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) 
     """
     if not axes:
         return table
+    if len(axes) == 1:
+        (u,) = axes
+        return table[lists[u]].reshape((*(1,) * u, -1, *(1,) * (len(lists) - u - 1)))
     picked: FloatArray = table[np.ix_(*(lists[u] for u in axes))]
     order = np.argsort(axes)
     shape = [1] * len(lists)

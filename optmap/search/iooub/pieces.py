@@ -27,11 +27,11 @@ from math import inf, prod
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.base.errors import LimitError
+from optmap.base.errors import CheckError, LimitError
 from optmap.count.levels.cutting import Along, Array, uncut
 from optmap.count.levels.held import held_words
 from optmap.mappings.pieces import piece_dims, piece_of
-from optmap.search.iooub.boxes import Boxes, least_sum
+from optmap.search.iooub.boxes import Boxes, Halves, Sizes, least_sum
 from optmap.search.iooub.flows import Flow, Hold, ways_of
 from optmap.search.iooub.grid import Factor, Grid, TileGrid, kept_grid
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
@@ -117,10 +117,10 @@ class _Cutter:
             for ranges in self._ways(part):
                 if len(ranges) == 1:
                     continue
-                found = [self._tiled(part, each) for each in ranges]
-                pieces, most = [each for each in found if each is not None], part.tiling.value * (1 - GAIN)
-                if len(pieces) == len(found) and value_of(pieces) < min(value_of(best), most):
-                    best = pieces
+                tilings = [self._tiling(part.workload, each) for each in ranges]
+                value = sum(inf if each is None else each.value for each in tilings)
+                if value < min(value_of(best), part.tiling.value * (1 - GAIN)):
+                    best = [self._piece(part, each) for each in ranges]
         return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
 
     def _ways(self, part: TiledPiece) -> Iterator[list[dict[str, range]]]:
@@ -186,42 +186,72 @@ class _Cutter:
         along = _multiples(units, _widest(workload, part.tiling))
         if not along:
             return [part]
-        whole, all_of_it = self._whole(workload, units, along), self._tiled(part, {})
-        if all_of_it is not None and all_of_it.tiling.value <= least_sum(whole) * (1 + GAIN):
+        whole, all_of_it = self._whole(workload, units, along), self._tiling(workload, {})
+        if all_of_it is not None and all_of_it.value <= least_sum(whole) * (1 + GAIN):
             return [part]
-        boxes, dims = Boxes(whole, self.clock), [units[u].dims[0] for u in along]
+        dims, steps = [units[u].dims[0] for u in along], tuple(along.values())
+        halves = self._halves(workload, Boxes(whole, self.clock), dict(zip(dims, steps, strict=True)))
         found: list[TiledPiece] = []
         left = [(tuple(units[u].extent // step for u, step in along.items()), (0,) * len(along))]
-        while left:
-            if len(found) + len(left) > BOXES:
-                return [part]
+        while left and halves is not None:
             box, at = left.pop()
-            spans = zip(dims, at, box, along.values(), strict=True)
-            ranges = {d: range(first * step, (first + size) * step) for d, first, size, step in spans}
-            halves = boxes.halves(box)
-            tiled = self._tiled(part, {d: each for d, each in ranges.items() if len(each) < workload.extents[d]})
-            if tiled is not None and (halves is None or tiled.tiling.value <= boxes.least[box] * (1 + GAIN)):
-                found.append(tiled)
-            elif halves is None:
-                return [part]
+            cut = halves[box]
+            if cut is None:
+                spans = zip(dims, at, box, steps, strict=True)
+                ranges = {d: range(first * step, (first + size) * step) for d, first, size, step in spans}
+                found.append(self._piece(part, {d: each for d, each in ranges.items() if len(each) < workload.extents[d]}))
             else:
-                one, other, d = halves
+                one, other, d = cut
                 left += [(other, tuple(a + one[d] * (i == d) for i, a in enumerate(at))), (one, at)]
+        return found or [part]
+
+    def _halves(self, workload: Workload, boxes: Boxes, steps: dict[str, int]) -> dict[Sizes, Halves | None] | None:
+        """How boxes of some sizes are cut, all of it and its halves again; None if they are too many, or some too large.
+
+        The largest boxes come first, so that few are tiled where many would follow.
+
+        Args:
+            workload: what is cut.
+            boxes: the costs of boxes that are one tile.
+            steps: per dim, what the extents of boxes are multiples of.
+        """
+        found: dict[Sizes, Halves | None] = {}
+        left, count = Counter({tuple(n - 1 for n in boxes.least.shape): 1}), 1
+        while left:
+            box = max(left, key=prod)
+            times, cut = left.pop(box), boxes.halves(box)
+            ranges = {d: range(size * step) for (d, step), size in zip(steps.items(), box, strict=True)}
+            tiling = self._tiling(workload, {d: r for d, r in ranges.items() if len(r) < workload.extents[d]})
+            if tiling is not None and (cut is None or tiling.value <= boxes.least[box] * (1 + GAIN)):
+                found[box] = None
+                continue
+            count += times
+            if cut is None or count > BOXES:
+                return None
+            found[box] = cut
+            for half in cut[:2]:
+                left[half] += times
         return found
 
-    def _tiled(self, part: TiledPiece, ranges: dict[str, range]) -> TiledPiece | None:
-        """A piece of a part with the best tiling of the flows; None if none fits, or its units are not the whole's."""
-        asked = part.workload, tuple((d, len(each), each.step) for d, each in sorted(ranges.items()))
-        workload = piece_of(part.workload, ranges)
-        if asked not in self.known:  # where a piece begins does not matter
-            self.known[asked] = self._tiling(workload)
-        tiling = self.known[asked]
+    def _piece(self, part: TiledPiece, ranges: dict[str, range]) -> TiledPiece:
+        """A piece of a part that fits, with the best tiling of the flows."""
+        tiling = self._tiling(part.workload, ranges)
         if tiling is None:
-            return None
+            raise CheckError(f"the piece {ranges} of {part.workload.title} has a tiling no more")
         of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
-        return TiledPiece(of, workload, tiling)
+        return TiledPiece(of, piece_of(part.workload, ranges), tiling)
 
-    def _tiling(self, workload: Workload) -> Tiling | None:
+    def _tiling(self, whole: Workload, ranges: dict[str, range]) -> Tiling | None:
+        """The best tiling of a piece by the flows; None if none fits, or its units are not the whole's.
+
+        Where a piece begins does not matter.
+        """
+        asked = whole, tuple((d, len(each), each.step) for d, each in sorted(ranges.items()))
+        if asked not in self.known:
+            self.known[asked] = self._tiled(piece_of(whole, ranges))
+        return self.known[asked]
+
+    def _tiled(self, workload: Workload) -> Tiling | None:
         """The best tiling of a piece, whatever it is a piece of."""
         units = units_of(workload)
         if tuple(unit.dims for unit in units) != self.dims:
