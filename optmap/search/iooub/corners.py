@@ -172,10 +172,10 @@ class _Overfull(TileGrid):
         for excess in BEYOND:
             grown = self._largest(flow, lists, shape, slack=excess)
             fixed, slope = self._need(flow, every, lists)
+            loads = self._loads(flow, lists, grown)
             size = self.units[self.last].sizes[np.maximum(grown, 0)] if self.last >= 0 else 1.0
             over = np.maximum(0.0, fixed + slope * size - words)
-            loads = self._loads(flow, lists, grown)
-            for pair in pairs:
+            for pair in pairs if np.min(loads) < ceiling else ():
                 if {pair.x, pair.y} & set(flow.stream(pair.both)):
                     continue
                 steady, grows = self._need(flow, (pair.both,), lists)

@@ -8,7 +8,7 @@ larger tiles never load more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -184,7 +184,8 @@ class TileGrid:
 
     def _moved(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
         """Weighted loads of a tensor over the grid, and whether they are those of one tile of the last unit."""
-        return self._kept(("loads", number, hold), lists, lambda: self._multiplied(number, hold, lists))
+        asked = "loads", number, hold
+        return self._known(asked, lists) or self._keep(asked, lists, self._multiplied(number, hold, lists))
 
     def _multiplied(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
         """What a tensor moves once, as often as tiles need it that the hold does not keep it for."""
@@ -202,17 +203,24 @@ class TileGrid:
 
         Capacities are taken larger by a part `slack` of them.
         """
-        grown: FloatArray = np.full((1,) * len(shape), inf)
+        grown: FloatArray | float = inf
         for capacity, numbers in self.groups:
             fixed, slope = self._need(flow, numbers, lists)
-            with np.errstate(over="ignore"):
-                here = (capacity * (1 + slack) - fixed) / (slope if isinstance(slope, np.ndarray) else slope or 1e-100)
-            grown = here if np.ndim(here) and len(self.groups) == 1 else np.minimum(grown, here)
+            left = capacity * (1 + slack) - fixed
+            grown = np.minimum(grown, left / slope if isinstance(slope, np.ndarray) else self._any_size(left, slope))
+        if not np.ndim(grown):
+            grown = np.full((1,) * len(shape), grown)
         if self.last < 0:
             return np.where(grown >= 0, 0, -1)
-        allowed = lists[self.last]
-        none_first = np.concatenate([[-1], allowed])
-        return none_first[np.searchsorted(self.units[self.last].sizes[allowed], grown, side="right")]
+        allowed, sizes = lists[self.last], self.units[self.last].sizes
+        if len(allowed) == len(sizes):
+            return np.searchsorted(sizes, grown, side="right") - 1
+        return np.concatenate([[-1], allowed])[np.searchsorted(sizes[allowed], grown, side="right")]
+
+    def _any_size(self, left: FloatArray | float, slope: float) -> FloatArray | float:
+        """The largest size of the last unit with some room where that grows alike everywhere, or not at all."""
+        with np.errstate(over="ignore"):
+            return left / max(slope, 1e-100)
 
     def _need(
         self, flow: Flow, numbers: Sequence[int], lists: Sequence[IntArray]
@@ -232,7 +240,8 @@ class TileGrid:
         self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
     ) -> tuple[FloatArray | float, bool]:
         """Words of a tensor over the grid as in `_factors`, and whether they grow with the size of the last unit."""
-        return self._kept((number, hold, stream), lists, lambda: self._multiply(number, hold, stream, lists))
+        asked = number, hold, stream
+        return self._known(asked, lists) or self._keep(asked, lists, self._multiply(number, hold, stream, lists))
 
     def _multiply(
         self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
@@ -247,8 +256,8 @@ class TileGrid:
                 words = words * spread(table, axes, lists)
         return words, grows
 
-    def _kept(self, asked: object, lists: Sequence[IntArray], make: Callable[[], Product]) -> Product:
-        """A product of tables over the grid, and something of it.
+    def _known(self, asked: object, lists: Sequence[IntArray]) -> Product | None:
+        """A product of tables over the grid that is kept.
 
         Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of all
         candidates for other capacities, too.
@@ -256,12 +265,13 @@ class TileGrid:
         if self._listed is not lists:
             self._listed, self._own = lists, _Products(inf)
         shared = self._shared.found if lists is self.every else self._own.found
-        found = shared.get(asked) or self._own.found.get(asked)
-        if found is None:
-            found = make()
-            if np.size(found[0]) <= KEPT and not (lists is self.every and self._shared.keep(asked, found)):
-                self._own.keep(asked, found)
-        return found
+        return shared.get(asked) or self._own.found.get(asked)
+
+    def _keep(self, asked: object, lists: Sequence[IntArray], product: Product) -> Product:
+        """The product, which is known from now on if it is small."""
+        if np.size(product[0]) <= KEPT and not (lists is self.every and self._shared.keep(asked, product)):
+            self._own.keep(asked, product)
+        return product
 
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims
