@@ -17,6 +17,9 @@ from optmap.workloads.workload import Workload
 NEAR = 1.05
 """Within this of what moves at any capacity a curve is at its end."""
 
+MOST_PROBES = 2
+"""Capacities just below a step that are asked for one after the other, before others are."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint(Concise):
@@ -165,17 +168,19 @@ class Tracer:
             return None
         found, high = answers[place], room_of(answers[place])
         low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, 0)
-        just, turn = False, 0
+        turn, probes = 0, MOST_PROBES
         while low < high and not self.clock.late:
             # Words fall about evenly between two capacities; where they do not, a half is left. A step that is found
             # may be the one that is looked for.
-            part = (above - words) / (above - words_of(found)) if turn % 3 < 2 else 0.5
-            middle = high - 1 if just else min(low + int(part * (high - low)), high - 1)
-            turn += not just
-            answer = self.ask(middle)
-            just = answer is not None and words_of(answer) <= words and not just
-            if answer is None or words_of(answer) > words:
-                low, above = middle + 1, above if answer is None else words_of(answer)
+            probes += 1
+            if probes > MOST_PROBES:
+                part = (above - words) / (above - words_of(found)) if turn % 3 < 2 else 0.5
+                middle, turn = min(low + int(part * (high - low)), high - 1), turn + 1
             else:
-                found, high = answer, min(room_of(answer), middle)
+                middle = high - 1
+            answer = self.ask(middle)
+            if answer is None or words_of(answer) > words:
+                low, above, probes = middle + 1, above if answer is None else words_of(answer), MOST_PROBES
+            else:
+                found, high, probes = answer, min(room_of(answer), middle), probes % (MOST_PROBES + 1)
         return found

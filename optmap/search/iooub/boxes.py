@@ -23,7 +23,9 @@ def least_sum(whole: FloatArray) -> float:
     """
     share = whole
     for d, extent in enumerate(whole.shape):
-        share = share * (extent / np.arange(1, extent + 1)).reshape([-1 if d == axis else 1 for axis in range(share.ndim)])
+        share = share * (extent / np.arange(1, extent + 1)).reshape(
+            [-1 if d == axis else 1 for axis in range(share.ndim)]
+        )
     return float(share.min())
 
 

@@ -199,14 +199,16 @@ class _Cutter:
             if cut is None:
                 spans = zip(dims, at, box, steps, strict=True)
                 ranges = {d: range(first * step, (first + size) * step) for d, first, size, step in spans}
-                found.append(self._piece(part, {d: each for d, each in ranges.items() if len(each) < workload.extents[d]}))
+                found.append(
+                    self._piece(part, {d: each for d, each in ranges.items() if len(each) < workload.extents[d]})
+                )
             else:
                 one, other, d = cut
                 left += [(other, tuple(a + one[d] * (i == d) for i, a in enumerate(at))), (one, at)]
         return found or [part]
 
     def _halves(self, workload: Workload, boxes: Boxes, steps: dict[str, int]) -> dict[Sizes, Halves | None] | None:
-        """How boxes of some sizes are cut, all of it and its halves again; None if they are too many, or some too large.
+        """How boxes are cut, all of it and its halves again; None if they are too many, or some too large.
 
         The largest boxes come first, so that few are tiled where many would follow.
 
