@@ -91,8 +91,8 @@ class Boxes:
             return None
         best = (inf, 0, 0)
         for d, size in enumerate(box):
-            line = self.least[(*box[:d], slice(1, size), *box[d + 1 :])]
             if size > 1:
+                line = np.moveaxis(self.least, d, -1)[(*box[:d], *box[d + 1 :])][1:size]
                 sums = (line + line[::-1])[: size // 2]
                 at = int(sums.argmin())
                 best = min(best, (float(sums[at]), d, at + 1))

@@ -410,7 +410,6 @@ def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) 
 Grid = TypeVar("Grid", bound=TileGrid)
 
 
-@lru_cache(maxsize=12)
 def kept_grid(kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *more: Any) -> Grid:
     """The tables of a workload that is asked about once more, at another capacity: see `TileGrid.under`.
 
@@ -420,4 +419,10 @@ def kept_grid(kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *
         units: its units.
         *more: what else the class takes after its groups, that has a hash.
     """
+    grid: Grid = _kept_grid(kind, workload, units, more)
+    return grid
+
+
+@lru_cache(maxsize=12)
+def _kept_grid(kind: Any, workload: Workload, units: tuple[Bundle, ...], more: tuple[Any, ...]) -> Any:
     return kind(workload, units, (), *more)
