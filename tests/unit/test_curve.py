@@ -91,8 +91,8 @@ def test_of_one_statement_nothing_is_fused():
 
 def test_every_step_of_a_product_is_what_solving_with_nothing_kept_finds():
     """Tables are kept for other capacities: an answer is the same one without them."""
-    text, extents = "C[i,j] = A[i,k]*B[k,j]", {"i": 6, "j": 5, "k": 7}
-    curve = optmap.curve(text, extents=extents, within=40)
+    text, extents = "C[i,j] = A[i,k]*B[k,j]", {"i": 4, "j": 3, "k": 5}
+    curve = optmap.curve(text, extents=extents, within=100)
     assert curve.complete
     for point in curve.points:
         _kept_grid.cache_clear()
@@ -106,7 +106,9 @@ def test_the_capacities_in_which_nothing_fits_are_few_and_the_first_that_fits_is
     def ask(words):
         asked.append(words)
         return (
-            None if words < 300 else SimpleNamespace(count=SimpleNamespace(levels=[level(words)]), exact=10**6 - words)
+            None
+            if words < 300
+            else SimpleNamespace(count=SimpleNamespace(levels=[level(words)]), exact=2 * 10**6 - words)
         )
 
     def level(words):
@@ -114,10 +116,10 @@ def test_the_capacities_in_which_nothing_fits_are_few_and_the_first_that_fits_is
 
     tracer = Tracer(ask=ask, within=1e9, clock=NO_LIMIT, tell=str)
     found = tracer.trace(1, 10**6)
-    assert [answer.exact for answer in found] == [10**6 - 300, 0]
+    assert [answer.exact for answer in found] == [2 * 10**6 - 300, 10**6]
     assert len(asked) < 20
     asked.clear()
-    assert tracer.knee(found, 123_456).exact == 123_456
+    assert tracer.knee(found, 1_123_456).exact == 1_123_456
     assert len(asked) < 20
 
 
