@@ -15,6 +15,7 @@ from optmap.papers.dinh.chapter2 import convolution_maps, least_sum
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, held, improved, refuted
+from optmap.programs.lifted import lifted_lp
 from optmap.programs.loglp_face import lifted_face
 from optmap.solvers.exact import linear_program, solve_exact
 from optmap.workloads.builders import conv2d
@@ -170,12 +171,19 @@ def lemma_20() -> Rows:
         counterexample="counted: ceil(7/2) per axis",
         false=pairs != 12.25,
     )
-    image, filters = len(["b", "c", "w", "r''", "h", "s''"]), len(["c", "k", "r''", "s''"])
+    lp = lifted_lp(lifted((4, 4, 4, 8, 8, 6, 6, 2, 2)), capacity=64)
+    kept = {digit.name for digit in lp.digits} - {
+        digit.name for digit in lp.digits if digit.factor > 1 and not digit.low
+    }
+    image, filters = (
+        max(len(kept.intersection(held)) for label, held, _ in lp.rows if label.startswith(name))
+        for name in ("In", "Ker")
+    )
     yield refuted(
         "indices of phi'_I and phi'_F",
         "4 and 6",
         f"{image} and {filters}",
-        counterexample="(b,c,w,r'',h,s'') and (c,k,r'',s'') are printed beside them",
+        counterexample="(b,c,w,r'',h,s'') and (c,k,r'',s''), printed beside them, and in the lifted program",
         false=(image, filters) != (4, 6),
     )
     conv1 = library.workload("resnet50/conv1")
