@@ -135,4 +135,8 @@ def _holders(pieces: Iterable[Cone], point: Row) -> int:
 def _kinds(regimes: Iterable[Regime]) -> tuple[int, int, int]:
     """Communication of the order of operations over M, over its root, and of the words of one tensor."""
     shares = [regime.volume[0] for regime in regimes if not regime.fits]
-    return shares.count(2), sum(share == 1.5 for share in shares), sum(share == 1 for share in shares)
+    return (
+        sum(share == 2 for share in shares),
+        sum(share == 1.5 for share in shares),
+        sum(share == 1 for share in shares),
+    )
