@@ -21,7 +21,7 @@ from optmap.native.validate.validation import (
 )
 from optmap.papers.items import Amounts, Collected, Rows
 from optmap.papers.mopt.results import DENSE_LAYERS
-from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, unreachable
+from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, held, unreachable
 from optmap.verbs.measuring import validate
 from optmap.verbs.running import detect
 
@@ -32,7 +32,9 @@ TIMED, SIMULATED = 30, 20
 """Samples; the paper has about 100."""
 ROUNDS = 4
 """In which samples are timed; the best are chosen by half of them where luck is to play no part."""
-LOST, CROSSED = "lost", "lost, the best chosen by other rounds"
+LOST, CROSSED = "the best of all rounds", "the best chosen by other rounds"
+BELOW = {4.5: 32, 3.0: 30}
+"""Operators whose loss is below so many percent, as printed."""
 ELSEWHERE = "measured on an i7-9700K with the authors' assembly; ours on the machine at hand, with code of optmap"
 STRONG = 0.7
 """Spearman's coefficient that counts as a strong correlation."""
@@ -54,18 +56,26 @@ def i7() -> Machine:
     return replace(machine, levels=tuple(replace(level, microkernel=None) for level in machine.levels))
 
 
+@MODELS.item("Section 9", "Loss of performance over all operators", where="section 9")
+def all_operators() -> Rows:
+    """As printed; what the operators that were run here lose is in Figure 5."""
+    for percent, count in BELOW.items():
+        yield unreachable(_below(percent), count, why=f"{ELSEWHERE}, in Figure 5")
+    most = max(BELOW)
+    yield held("percent of the best sample's speed that the best predicted has at least", 95.5, 100 - most)
+
+
+def _below(percent: float) -> str:
+    return f"operators of {len(DENSE_LAYERS)} where the best predicted sample loses less than {percent} %"
+
+
 def _over_operators(amounts: Amounts) -> Iterator[ClaimRow]:
-    """In how many operators the best predicted sample loses little."""
-    for printed, percent in ((len(DENSE_LAYERS), 4.5), (30, 3.0)):
-        for name, told in ((LOST, ""), (CROSSED, ", the best chosen by other rounds")):
+    """In how many operators the best predicted sample loses little, on the machine at hand."""
+    for percent, count in BELOW.items():
+        for name in (LOST, CROSSED):
             below = sum(100 * own[name] < percent for own in amounts.values())
-            yield unreachable(
-                f"operators of {len(amounts)} where the best predicted loses less than {percent} %{told}",
-                printed,
-                ours=below,
-                why=ELSEWHERE,
-                measured=True,
-            )
+            title = f"here, {name}: {_below(percent)}"
+            yield unreachable(title, count, ours=below, why=ELSEWHERE, measured=True)
 
 
 @MODELS.item(
