@@ -51,4 +51,5 @@ def map_space(extents: Iterable[int], levels: int, memories: int) -> int:
     """
     sizes = list(extents)
     powers = (power for size in sizes for power in Counter(prime_factors(size)).values())
-    return factorial(len(sizes)) ** memories * prod(comb(power + levels - 1, levels - 1) for power in powers)
+    orders = prod([factorial(len(sizes))] * memories)
+    return orders * prod(comb(power + levels - 1, levels - 1) for power in powers)
