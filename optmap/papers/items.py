@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from optmap.base.names import choose
 from optmap.papers.rows import ClaimRow, PointAmount
@@ -115,10 +114,19 @@ class Collected:
         """Decorate the function that computes the rows of an item; its fields are those of `PaperItem`."""
 
         def keep(rows: Callable[..., Rows]) -> Callable[..., Rows]:
-            made: dict[str, Any] = {"name": name, "title": title, "where": where, "long": long, "missing": missing}
-            made |= {"total": total, "totals": totals}
-            chosen = None if quick is None else tuple(quick)
-            self.items.append(PaperItem(**made, rows=rows, points=tuple(points), quick=chosen))
+            found = PaperItem(
+                name=name,
+                title=title,
+                where=where,
+                rows=rows,
+                points=tuple(points),
+                quick=None if quick is None else tuple(quick),
+                total=total,
+                totals=totals,
+                long=long,
+                missing=missing,
+            )
+            self.items.append(found)
             return rows
 
         return keep

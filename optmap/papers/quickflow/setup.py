@@ -7,7 +7,7 @@ from itertools import product
 from math import factorial, gcd
 
 from optmap.files import library
-from optmap.machines.fabric import fabric_of
+from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.machine import Machine
 from optmap.papers.counting import map_space, window_steps
 from optmap.papers.items import Collected, Rows
@@ -52,6 +52,11 @@ MACHINES = {
 ENTRY_BYTES = {"Accumulator": 4, "PEAccuBuffer": 3}
 """Of sums; an entry of another memory is a byte."""
 CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
+
+
+def map_space_of(kernel: str, machine: str) -> Fabric:
+    """A kernel of Table I as a machine of Table II sees it, outputs starting empty."""
+    return fabric_of(library.workload(f"quickflow/{kernel}").with_semantics(Semantics.ASSIGN), library.machine(machine))
 
 
 @SETUP.item("|MS|", "Size of the map-space", where="section III-D")

@@ -18,6 +18,8 @@ WITHOUT: dict[str, dict[str, Any]] = {
     "these tiles, and lanes that must all be in use,": {"reuse-dims": "off", "utilisation": 0.85},
 }
 """Rules that may leave out good mappings, in words, and the settings without them."""
+LAYERS = tuple(f"R{number}" for number in range(1, 13))
+"""Of ResNet-18, in the library."""
 ALL = "all layers"
 """A point of its own, as the sum over them is printed."""
 OTHERS = "mttkrp_nell2 mttkrp_netflix mttkrp_poisson1 ttmc_nell2 ttmc_netflix ttmc_poisson1 sddmm_bcsstk17 sddmm_cant"

@@ -10,9 +10,16 @@ from optmap.machines.fabric import fabric_of
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, unreachable
 from optmap.papers.sunstone.evaluation import FAST, SLOW, Found, beside, found
-from optmap.papers.sunstone.thresholds import FAST as FAST_USES
-from optmap.papers.sunstone.thresholds import SLOW as SLOW_USES
-from optmap.papers.sunstone.thresholds import Thresholds, ThresholdSpace, filled, only_along, sizes, within
+from optmap.papers.sunstone.thresholds import (
+    FAST_USES,
+    SLOW_USES,
+    Thresholds,
+    ThresholdSpace,
+    filled,
+    only_along,
+    sizes,
+    within,
+)
 from optmap.verbs.exploring import explore
 from optmap.workloads.workload import Semantics
 
