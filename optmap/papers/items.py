@@ -50,13 +50,16 @@ class PaperItem:
         plain = "".join(mark if mark.isalnum() else "-" for mark in self.name.lower())
         return "-".join(part for part in plain.split("-") if part)
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its points, or one without a name if it has none."""
+        return self.points or ("",)
+
     def asked(self, *, quick: bool) -> tuple[str, ...]:
-        """The points that are computed, one without a name if it has none; none if it is not built."""
+        """The parts that are computed; none if it is not built, or left out."""
         if self.rows is None or (quick and self.long):
             return ()
-        if not self.points:
-            return ("",)
-        return self.quick if quick and self.quick is not None else self.points
+        return self.quick if quick and self.quick is not None else self.parts
 
     def computed(self, point: str) -> tuple[ClaimRow | PointAmount, ...]:
         """The rows of a point, and the amounts that a sum over points takes.
