@@ -11,6 +11,7 @@ from random import Random
 from optmap.count.levels.cost import evaluate_cost
 from optmap.files.inputs import machine_of
 from optmap.loop_orders.classes import DataflowClass, dataflow_classes
+from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.papers.counting import PRODUCT, Sizes
 from optmap.papers.items import Collected, Rows
@@ -90,10 +91,16 @@ def product() -> Rows:
 
 
 def counted(workload: Workload, tile: Sizes, order: tuple[str, ...]) -> int:
-    """Words by the per-level form of this package."""
-    machine = machine_of(None, "1000000w")
+    """Words by the per-level form of this package, whatever fits."""
+    machine, mapping = one_level(1_000_000, tile, order)
+    return evaluate_cost(workload, machine, mapping).levels[0].traffic_words
+
+
+def one_level(words: int, tile: Sizes, order: tuple[str, ...]) -> tuple[Machine, Mapping]:
+    """A machine with so many words of fast memory, and tiles in it, loops over them outermost first."""
+    machine = machine_of(None, f"{words}w")
     level = LevelMapping(level=machine.levels[0].name, tile=tile, permutation=order, spatial={})
-    return evaluate_cost(workload, machine, Mapping(levels=(level,))).levels[0].traffic_words
+    return machine, Mapping(levels=(level,))
 
 
 @FORMS.item("Formulas of section 4", "Data volume of the eight classes", where="section 4, (5)")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from math import prod, sqrt
 
 from optmap.count.reference.simulate import simulate
-from optmap.files.inputs import machine_of
-from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.papers.counting import PRODUCT
 from optmap.papers.items import Collected, Rows
-from optmap.papers.mopt.forms import tile_words
+from optmap.papers.mopt.forms import one_level, tile_words
 from optmap.papers.rows import claimed, refuted
 from optmap.workloads.parser import parse_workload
 
@@ -41,10 +39,8 @@ def eviction() -> Rows:
 
 def _moved(words: int) -> int:
     """Words in and out of a cache."""
-    workload, machine = parse_workload(PRODUCT, dict.fromkeys("ijk", EXTENT)), machine_of(None, f"{words}w")
-    tile = dict.fromkeys("ijk", SIDE)
-    level = LevelMapping(level=machine.levels[0].name, tile=tile, permutation=("i", "j", "k"), spatial={})
-    moved = simulate(workload, machine, Mapping(levels=(level,)))
+    machine, mapping = one_level(words, dict.fromkeys("ijk", SIDE), ("i", "j", "k"))
+    moved = simulate(parse_workload(PRODUCT, dict.fromkeys("ijk", EXTENT)), machine, mapping)
     return sum(each.loads_words + each.stores_words for each in moved)
 
 

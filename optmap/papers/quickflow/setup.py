@@ -67,6 +67,11 @@ def size_of_map_space() -> Rows:
     yield held("permutations per memory of a simple convolution", 720, factorial(6))
 
 
+def listed_values(m: int, n: int, a: int, b: int) -> int:
+    """Distinct values of m*i + n*j, 0 <= i < a and 0 <= j < b, as a list has them."""
+    return len({m * i + n * j for i in range(a) for j in range(b)})
+
+
 @SETUP.item("Formula for |S|", "Distinct values of m*a + n*b", where="section IV-A")
 def distinct_values() -> Rows:
     """The closed form beside a list of all values."""
@@ -76,7 +81,7 @@ def distinct_values() -> Rows:
             continue
         for a, b in product(range(1, 15), repeat=2):
             seen += 1
-            wrong += pair_values(m, n, a, b) != len({m * i + n * j for i in range(a) for j in range(b)})
+            wrong += pair_values(m, n, a, b) != listed_values(m, n, a, b)
     yield claimed(f"of {seen:,} boxes, those where it differs from a list of values", 0, wrong, holds=not wrong)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from optmap.papers.items import Amounts, Collected, Rows
 from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, held, unreachable
-from optmap.papers.sunstone.evaluation import ALL, LAYERS, found
+from optmap.papers.sunstone.evaluation import ALL, LAYERS, Numbers, found
 
 DIRECTIONS = Collected()
 CHOICES = (
@@ -29,8 +29,6 @@ SETTINGS: dict[str, Any] = {
     EVERYWHERE: {"direction": "top-down"},
 }
 UNKNOWN = "prices and sizes of the Eyeriss-like machine are not printed; ours are those of `eyeriss_like`"
-Numbers = Sequence[Mapping[str, float]]
-"""The amounts of layers."""
 
 
 def _over_layers(every: Amounts) -> Iterator[ClaimRow]:
