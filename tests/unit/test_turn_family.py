@@ -136,9 +136,14 @@ def test_a_function_behind_the_last_product_is_solved_and_verified(function, met
 
 
 def test_the_space_of_an_answer_does_not_have_functions_of_rows_of_outputs_on_chip(tmp_path):
-    (tmp_path / "one.yaml").write_text("levels: [{name: Buffer, capacity: 60w, energy_pj: 1}]\noutermost: {energy_pj: 9}")
+    (tmp_path / "one.yaml").write_text(
+        "levels: [{name: Buffer, capacity: 60w, energy_pj: 1}]\noutermost: {energy_pj: 9}"
+    )
     single, pair = "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)", f"{PAIR}; P[m,n] = softmax(C[m,n], n)"
-    for text, said in ((single, "one after the other, what they hand on in the outermost"), (pair, "rows of an output")):
+    for text, said in (
+        (single, "one after the other, what they hand on in the outermost"),
+        (pair, "rows of an output"),
+    ):
         chain = parse_workload(text, {d: 1 for d in "mlkn" if d in text})
         answer = optmap.solve(chain, machine=tmp_path / "one.yaml", objective="energy")
         assert answer.proved

@@ -142,7 +142,9 @@ class _InTurn:
     def _space(self) -> str:
         """Of mappings that do neighbours together: functions of rows are done on chip only of what is handed on."""
         space, stored = PAIR if self.searched(together=True) else FAMILY, self.workload.stored_as
-        behind = [tail for first, tail in self.tails.items() if not stays_inside(self.workload, stored[first], self.names)]
+        behind = [
+            tail for first, tail in self.tails.items() if not stays_inside(self.workload, stored[first], self.names)
+        ]
         rows = any(is_of_rows(self.workload.statement(name)) for tail in behind for name in tail)
         return f"{space}; {ROWS_BEHIND}" if rows else space
 
