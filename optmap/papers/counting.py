@@ -11,6 +11,11 @@ from optmap.mappings.reuse import reuse_at
 from optmap.symbolic.numbers import prime_factors
 from optmap.workloads.workload import Workload
 
+Sizes = dict[str, int]
+"""By dim: extents, a tile, ways."""
+PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
+"""The matrix product of all papers."""
+
 
 def entering(
     workload: Workload, tile: Mapping[str, int], order: tuple[str, ...], level: Mapping[str, int]
