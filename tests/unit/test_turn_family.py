@@ -32,7 +32,7 @@ from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
 from optmap.search import METHODS, Question
-from optmap.search.chains.turn_family import family_of
+from optmap.search.chains.turn_members import family_of
 from optmap.search.chains.turn_problems import problems_of
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.inner_box import inner_box

@@ -31,7 +31,8 @@ from optmap.search.chains.blocks import (
     level_choices,
     stays_inside,
 )
-from optmap.search.chains.turn_family import FamilySearch, TurnMember, additive
+from optmap.search.chains.turn_family import FamilySearch, priced_wires
+from optmap.search.chains.turn_members import TurnMember
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
 from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, notes_of, proof_of
 from optmap.search.exact.solve import TRUST
@@ -160,7 +161,7 @@ class _InTurn:
         """
         if not self.searched(together=together):
             return segments, None
-        why = additive(self.question)
+        why = priced_wires(self.question)
         if why:
             notes.append(why)
             return segments, None

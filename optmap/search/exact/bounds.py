@@ -300,7 +300,7 @@ class Bounds:
 def merit_of(frame: ExactFrame, energy: Floats, cycles: Floats) -> Floats:
     """What is minimised."""
     if frame.merit == "energy":
-        return energy
+        return energy + frame.cycle_pj * cycles if frame.cycle_pj else energy
     return energy * cycles if frame.merit == "edp" else cycles
 
 

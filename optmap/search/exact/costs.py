@@ -23,7 +23,7 @@ import numpy as np
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import whole
 from optmap.questions.options import Merit
-from optmap.search.exact.frame import ROUNDING, Charges, ExactFrame, Flags, Floats, Ints, product
+from optmap.search.exact.frame import ROUNDING, WHOLE, Charges, ExactFrame, Flags, Floats, Ints, product
 from optmap.search.exact.labels import Labels, joined
 
 
@@ -235,10 +235,13 @@ def finished(
 
 
 def cycles_of(frame: ExactFrame, reads: Floats, writes: Floats, compute: Floats) -> Floats:
-    """Cycles of computation or of the slowest port, in whole numbers; of ports alone for `port-cycles`."""
+    """Cycles of computation or of the slowest port, in whole numbers; of ports alone for `port-cycles`.
+
+    Those of ports are not rounded where they are of an average run: each run has as many whole ones, or more.
+    """
     found = np.zeros(len(compute)) if frame.merit is Merit.PORT_CYCLES else np.ceil(compute * (1 - ROUNDING))
     if frame.limited:
         load = np.maximum(reads / frame.read_rate, writes / frame.write_rate)
         load = np.maximum(load, (reads + writes) / frame.shared_rate).max(axis=1)
-        found = np.maximum(found, np.ceil(load * (1 - ROUNDING)))
+        found = np.maximum(found, np.ceil(load * (1 - ROUNDING)) if frame.begun == WHOLE else load)
     return found

@@ -40,6 +40,8 @@ MOST_TILES = 2**22
 """Different tiles of a workload, which are made all at once."""
 WHOLE = Fraction(1)
 """Of the runs of a statement: all of them."""
+NOTHING = Fraction(0)
+"""What a cycle is charged."""
 ROUNDING = 1e-12
 """Relative error that sums of floats here stay well below, where a number of accesses or cycles is rounded up."""
 
@@ -99,6 +101,7 @@ class ExactFrame:
         begun: part of the runs of the statement in which its output starts empty; in the others it starts from values
             that are read. Below 1 of energy alone, in a fabric that is not `grouped`: words then cost the same each, so
             that the average run is a run in which that part of the first touches is free.
+        cycle_pj: what each cycle is charged beside the energy, where that is minimised.
 
     Raises:
         InputError: for more than 8 dims, a dim in two subscripts of one tensor, an output whose subscripts have
@@ -106,9 +109,17 @@ class ExactFrame:
             places.
     """
 
-    def __init__(self, fabric: Fabric, counting: NestPolicy, merit: Merit, begun: Fraction = WHOLE) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        counting: NestPolicy,
+        merit: Merit,
+        begun: Fraction = WHOLE,
+        cycle_pj: Fraction = NOTHING,
+    ) -> None:
         refuse(fabric)
-        self.fabric, self.counting, self.merit = fabric, counting, merit
+        self.fabric, self.counting, self.merit, self.begun = fabric, counting, merit, begun
+        self.cycle_pj = float(cycle_pj)
         self.dims, self.operands = len(fabric.dims), len(fabric.operands)
         self.levels = len(fabric.memories)
         self.extents = np.array(fabric.extents, np.int64)
