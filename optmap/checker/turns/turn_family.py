@@ -133,8 +133,8 @@ class StatedFamily:
                 cost = sum(w * (first + price * second) for w, (first, second) in zip(weights, ends, strict=True))
                 need(
                     least <= cost * (1 + CLOSE),
-                    f"family: a nest of {self.chain.names[nest.statement]} is said to cost {float(least)} at least, the "
-                    f"mapping's own costs {float(cost)}",
+                    f"family: a nest of {self.chain.names[nest.statement]} is said to cost {float(least)} at least, "
+                    f"the mapping's own costs {float(cost)}",
                 )
 
     def leasts(self) -> Iterator[tuple[Fraction, Fraction] | None]:
