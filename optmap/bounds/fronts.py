@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 
 Corner = tuple[Fraction, Fraction]
 """Energy and cycles."""
@@ -65,48 +66,43 @@ def summed(parts: Iterable[tuple[int, Front]], beside: Corner) -> Front:
 
 
 def chord(front: Front, product: Fraction) -> tuple[Fraction, Fraction] | None:
-    """The line that, once nothing is below it, leaves no corner below a product near the least one.
+    """The line that, once nothing is below it, leaves nothing below a product near the corner with the least one.
 
-    Corners below the product are in runs of neighbours; the line goes through the two points where the boundary around
-    the run of the least one has the product.
+    The boundary has less than the product there; on either side it comes to a point that has it. The line goes through
+    both of them.
 
     Args:
-        front: of energy and cycles above 0.
+        front: of energy and cycles.
         product: of energy and cycles.
 
     Returns:
         The price of a cycle, to 12 digits, and energy with cycles at that price; None if no corner is below the
-        product, or one without energy.
+        product, or energy or cycles have no bound above 0.
     """
     corners = list(front.corners)
-    if not front.energy or not front.cycles:
+    lowest = min(range(len(corners)), key=lambda place: corners[place][0] * corners[place][1])
+    if corners[lowest][0] * corners[lowest][1] >= product or not front.energy or not front.cycles:
         return None
-    values = [energy * cycles for energy, cycles in corners]
-    lowest = min(range(len(corners)), key=values.__getitem__)
-    if values[lowest] >= product:
-        return None
-    first = last = lowest
-    while first > 0 and values[first - 1] < product:
-        first -= 1
-    while last + 1 < len(corners) and values[last + 1] < product:
-        last += 1
-    quick, saving = corners[first], corners[last]
-    upper = corners[first - 1] if first else (product / quick[1], quick[1])
-    lower = corners[last + 1] if last + 1 < len(corners) else (saving[0], product / saving[0])
-    ends = _reaching(quick, upper, product), _reaching(saving, lower, product)
-    (most, few), (little, many) = ends
+    quickest, saving = corners[0], corners[-1]
+    faster = [*corners[lowest::-1], (product / quickest[1], quickest[1])]
+    cheaper = [*corners[lowest:], (saving[0], product / saving[0])]
+    (most, few), (little, many) = ends = _reaching(faster, product), _reaching(cheaper, product)
     price = Fraction(f"{float((most - little) / (many - few)):.12g}")
     return price, max(energy + price * cycles for energy, cycles in ends)
 
 
-def _reaching(below: Corner, beyond: Corner, product: Fraction) -> Corner:
-    """A point between two, of a product that is below one and not that of the other; to floating-point accuracy."""
-    steps = beyond[0] - below[0], beyond[1] - below[1]
-    square, linear, missing = (
-        steps[0] * steps[1],
-        below[0] * steps[1] + below[1] * steps[0],
-        product - below[0] * below[1],
-    )
-    root = float(linear) ** 2 + 4 * float(square) * float(missing)
-    part = min(Fraction(1), Fraction(2 * float(missing) / (float(linear) + max(0.0, root) ** 0.5)))
-    return below[0] + part * steps[0], below[1] + part * steps[1]
+def _reaching(way: list[Corner], product: Fraction) -> Corner:
+    """The first point of a way that has a product, to floating-point accuracy; its last one does, its first does not.
+
+    Args:
+        way: corners, from one to the next straight on.
+        product: of energy and cycles.
+    """
+    for (energy, cycles), (farther, later) in pairwise(way):
+        more, longer = farther - energy, later - cycles
+        square, linear, missing = more * longer, energy * longer + cycles * more, product - energy * cycles
+        inside = float(linear) ** 2 + 4 * float(square) * float(missing)
+        if farther * later >= product or (inside >= 0 and 0 < linear < -2 * square):
+            part = min(Fraction(1), Fraction(2 * float(missing) / (float(linear) + max(0.0, inside) ** 0.5)))
+            return energy + part * more, cycles + part * longer
+    return way[-1]

@@ -62,7 +62,7 @@ class FamilySearch:
         self.objective = objective_of(question.merit)
         self.beside = BesideNests(self.workload, self.machine, fabrics)
         known = shown if self.objective.merit is question.merit else {}
-        self.nests = NestLeasts(question, fabrics, self.objective, known)
+        self.nests = NestLeasts(question, self.objective, known)
         self.best = Fraction(0)
 
     def run(self, best: Fraction, *, together: bool) -> FamilyBound:
@@ -132,16 +132,15 @@ class FamilySearch:
 
     def _resolved(self, member: TurnMember) -> bool:
         """Whether searches ended; until a member is no better than the best, or nothing more is shown of it."""
-        before = Fraction(-1)
-        while True:
-            front = self._front(member)
-            if front is None or not before < self.objective.least(front) < self.best * (1 - Fraction(SAME)):
-                return True
-            before, cut = self.objective.least(front), self.objective.cut(front, self.best)
+        before, front = None, self._front(member)
+        while front is not None and front != before and self._is_better(self.objective.least(front)):
+            cut = self.objective.cut(front, self.best)
             if cut is None:
-                return True
+                break
             if not self._searched(member, *cut):
                 return False
+            before, front = front, self._front(member)
+        return True
 
     def _searched(self, member: TurnMember, price: Fraction, limit: Fraction) -> bool:
         """Whether searches ended: none of the member's nests are below a limit together, or its best is counted.

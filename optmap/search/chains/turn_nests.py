@@ -10,17 +10,16 @@ from optmap.base.errors import InputError
 from optmap.bounds.fronts import Corner, Front
 from optmap.bounds.mesh_least import least_of
 from optmap.machines.accelerator import KeepRule
-from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.fabric import fabric_of
 from optmap.machines.given import keeping, with_given
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping as NestMapping
 from optmap.mappings.nest import mapping_of
 from optmap.mappings.nodes import Node
 from optmap.mappings.parts import branch_of
-from optmap.questions.options import Merit
 from optmap.search.chains.turn_objectives import FamilyObjective
 from optmap.search.chains.turn_problems import NestProblem, half_kept
-from optmap.search.exact.frame import WHOLE, grouped
+from optmap.search.exact.frame import WHOLE
 from optmap.search.exact.search import search_nest
 from optmap.search.found import SAME
 from optmap.search.leasts import LeastNest
@@ -45,7 +44,6 @@ class NestLeasts:
 
     Args:
         question: of the chain.
-        fabrics: of each statement alone.
         objective: what nests are searched for.
         shown: per problem what its best nest costs in a run that begins empty, and the nest, where that is proved of
             the objective.
@@ -54,12 +52,11 @@ class NestLeasts:
     def __init__(
         self,
         question: Question,
-        fabrics: dict[str, Fabric],
         objective: FamilyObjective,
         shown: Mapping[object, tuple[Fraction, tuple[Node, ...]]],
     ) -> None:
         self.question, self.machine, self.stored = question, question.machine, question.workload.stored_as
-        self.fabrics, self.objective, self.shown = fabrics, objective, shown
+        self.objective, self.shown = objective, shown
         self.floors: dict[object, Corner | None] = {}
         self.lines: dict[object, dict[Fraction, LeastNest]] = {}
         self.fronts: dict[object, Front] = {}
@@ -76,7 +73,7 @@ class NestLeasts:
         floor, key = self._floor(problem), self._key(problem)
         if floor is None:
             return None
-        if problem.key in self.shown and self._begun(problem) == WHOLE and (key, FREE) not in self.nests:
+        if problem.key in self.shown and problem.begun_part == WHOLE and (key, FREE) not in self.nests:
             least, self.nests[key, FREE] = self.shown[problem.key]
             self._note(problem, FREE, least)
         if key not in self.fronts:
@@ -122,7 +119,7 @@ class NestLeasts:
             counting=self.question.counting,
             clock=self.question.clock,
             below=float(limit),
-            begun=self._begun(problem),
+            begun=problem.begun_part,
             cycle_pj=price,
         )
         self.evaluations += found.evaluations
@@ -162,13 +159,8 @@ class NestLeasts:
                 self.floors[key] = self.floors[same] = value
         return self.floors[key]
 
-    def _begun(self, problem: NestProblem) -> Fraction:
-        """The part of runs whose average the search bounds: all begin empty, where words do not cost the same each."""
-        linear = self.objective.merit is Merit.ENERGY and not grouped(self.fabrics[problem.name])
-        return Fraction(problem.begun, problem.times) if linear else WHOLE
-
     def _key(self, problem: NestProblem) -> object:
-        return problem.key, self._begun(problem)
+        return problem.key, problem.begun_part
 
     def _note(self, problem: NestProblem, price: Fraction, least: Fraction) -> None:
         """Keep what was shown of a nest, if it is more than what is known."""
@@ -181,7 +173,7 @@ class NestLeasts:
             sizes=problem.alone.sizes,
             homes=tuple(sorted({(self.stored[tensor], level) for tensor, level in problem.homes})),
             kept=tuple(replace(each, tensor=self.stored[each.tensor]) for each in problem.kept),
-            begun=self._begun(problem),
+            begun=problem.begun_part,
             cycle_pj=price,
             least=least,
         )

@@ -238,12 +238,7 @@ class _ExactSearch:
             return float(first.merit(self.merit) + self.cycle_pj * first.cycles)
         again = self.counting.count(nest, self.fabric, bias=True)
         merit = self.begun * first.merit(self.merit) + (1 - self.begun) * again.merit(self.merit)
-        busy = (
-            self.begun * one.cycles + (1 - self.begun) * other.cycles
-            for before, behind in zip(first.memories, again.memories, strict=True)
-            for one, other in zip(before.ports, behind.ports, strict=True)
-        )
-        return float(merit + self.cycle_pj * max((Fraction(first.compute_cycles), *busy)))
+        return float(merit + self.cycle_pj * (self.begun * first.cycles + (1 - self.begun) * again.cycles))
 
     def _answer(self, reason: str) -> ExactAnswer:
         proved = self.nest is not None and self.bound >= self.value * (1 - SLACK)
