@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 from math import prod
@@ -31,7 +32,7 @@ from optmap.workloads.amounts import Capacity
 from optmap.workloads.single import has_nest, product_alone
 
 
-def small_machine(rng):
+def small_machine(rng, hop=0):
     """A buffer that feeds two units, and a memory; words cost the same each in half of them."""
     ports = Ports(read=rng.choice((None, 1, 2)), write=rng.choice((None, 1)))
     memory = Ports(read=rng.choice((1, 2)), write=1)
@@ -42,8 +43,9 @@ def small_machine(rng):
             Level(
                 name="Buf",
                 capacity=Capacity(amount=rng.choice((5, 8, 12, 100)), unit="words"),
-                store=store(
-                    mesh=(2, 1), keeps=tuple(FREE.items()), prices=(rng.choice((1, 20)), 2, 3), block=1, ports=ports
+                store=replace(
+                    store(mesh=(2, 1), keeps=tuple(FREE.items()), prices=(rng.choice((1, 20)), 2, 3), ports=ports),
+                    hop_pj=hop,
                 ),
             ),
         ),
@@ -150,13 +152,13 @@ class WholeFamily:
         return MappingTree(workload=self.chain, machine=self.machine, nodes=(*nodes, Sequence(branches=branches)))
 
 
-def asked(name, seed):
+def asked(name, seed, hop=0):
     """A chain of a few points, and a machine."""
     rng = random.Random(seed)
     extents = {d: rng.choice((1, 2, 2, 4)) for d in dims_named(CHAINS[name][0])}
     while prod(extents.values()) > cases(4, 8):
         extents[rng.choice([d for d, n in extents.items() if n > 1])] //= 2
-    return chain_of(name, extents), small_machine(rng)
+    return chain_of(name, extents), small_machine(rng, hop)
 
 
 @pytest.mark.parametrize("name", some(["square"], ["product", "square", "rows"]))
@@ -168,6 +170,19 @@ def test_no_mapping_of_the_whole_family_is_better(name, seed):
         answer = optmap.solve(chain, machine=machine, objective=objective, time_limit=60)
         assert answer.proved
         assert answer.cost == min(MERITS[objective].mesh_merit.of(*cost[:3]) for cost in costs)
+        check_document(json.loads(json.dumps(answer.to_dict())))
+
+
+@pytest.mark.parametrize("seed", some(1, range(12)))
+def test_bounds_of_a_family_hold_where_wires_have_prices(seed):
+    chain, machine = asked("product", seed, hop=2)
+    costs = undominated((*cost, None) for cost in WholeFamily(chain, machine).costs())
+    for objective in ("edp", "energy"):
+        answer = optmap.solve(chain, machine=machine, objective=objective, time_limit=60)
+        least = min(MERITS[objective].mesh_merit.of(*cost[:3]) for cost in costs)
+        assert 0 < answer.integer_bound <= least <= answer.cost
+        assert answer.proved == (answer.integer_bound == answer.cost)
+        assert answer.proved or any("wires have prices" in note for note in answer.notes)
         check_document(json.loads(json.dumps(answer.to_dict())))
 
 

@@ -72,7 +72,7 @@ def family_lines(doc: Any, turns: StatedTurns) -> list[str]:
         spelled(
             f"no mapping of the family (statements one after the other{pairs}; {len(leasts):,} ways to cut and keep) "
             f"costs less than {float(bound):,.10g} {unit}: {floors:,} by floors that are proved here or for want of "
-            f"room, {len(leasts) - floors:,} if nests cost what the file says of {len(family['nests']):,} of them"
+            f"room, {len(leasts) - floors:,} if nests cost what the file says of {len(stated.said):,} of them"
         )
     ]
 

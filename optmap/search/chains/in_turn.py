@@ -31,7 +31,7 @@ from optmap.search.chains.blocks import (
     level_choices,
     stays_inside,
 )
-from optmap.search.chains.turn_family import FamilySearch, priced_wires
+from optmap.search.chains.turn_family import FamilySearch
 from optmap.search.chains.turn_members import TurnMember
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
 from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, notes_of, proof_of
@@ -160,10 +160,6 @@ class _InTurn:
             together: whether statements may be done together.
         """
         if not self.searched(together=together):
-            return segments, None
-        why = priced_wires(self.question)
-        if why:
-            notes.append(why)
             return segments, None
         best = [segments]
 

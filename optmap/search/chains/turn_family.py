@@ -22,7 +22,6 @@ from itertools import islice
 from optmap.bounds.fronts import Front, summed
 from optmap.machines.fabric import Fabric
 from optmap.mappings.nodes import Node
-from optmap.questions.options import Merit
 from optmap.search.chains.turn_beside import BesideNests
 from optmap.search.chains.turn_members import TurnMember, family_of
 from optmap.search.chains.turn_nests import NestLeasts
@@ -38,6 +37,7 @@ MOST_SEARCHED = 64
 """Members that floors leave open of which nests are searched, each for some seconds."""
 LATE = "the time was over"
 OPEN = "what the searches show of nests leaves a gap to what their mappings cost"
+WIRED = "wires have prices, which are in no bound"
 
 
 class FamilySearch:
@@ -101,7 +101,7 @@ class FamilySearch:
             front = self._front(family[number])
             open_ones = open_ones if front is None else min(open_ones, self.objective.least(front))
         if not unfinished and self._is_better(open_ones):
-            unfinished = OPEN
+            unfinished = WIRED if self._wired else OPEN
         return replace(
             nothing,
             least=min(self.best, open_ones),
@@ -109,6 +109,11 @@ class FamilySearch:
             nests=tuple(self.nests.leasts),
             evaluations=self.nests.evaluations,
         )
+
+    @property
+    def _wired(self) -> bool:
+        """Whether wires have prices."""
+        return any(store is not None and (store.hop_pj or store.router_pj) for store in self.machine.stores)
 
     def _is_better(self, least: Fraction) -> bool:
         """Whether what costs at least so much may be better than the best."""
@@ -172,16 +177,3 @@ class FamilySearch:
         """What all runs of a nest cost at least at a price of cycles, one without room nothing."""
         front = self.nests.front(problem)
         return Fraction(0) if front is None else problem.times * front.least(price)
-
-
-def priced_wires(question: Question) -> str:
-    """Why no family is searched; empty if one is.
-
-    Args:
-        question: of a chain on a machine with meshes.
-    """
-    stores = [level.store for level in question.machine.levels] + [question.machine.outermost]
-    wired = any(store is not None and (store.hop_pj or store.router_pj) for store in stores)
-    if wired and question.merit in (Merit.ENERGY, Merit.EDP):
-        return "wires have prices, which no search bounds: no best of the family is proved"
-    return ""

@@ -17,6 +17,8 @@ from optmap.mappings.levels import Mapping as NestMapping
 from optmap.mappings.nest import mapping_of
 from optmap.mappings.nodes import Node
 from optmap.mappings.parts import branch_of
+from optmap.search.accelerators.arrange import arranged
+from optmap.search.accelerators.wires import without_wires
 from optmap.search.chains.turn_objectives import FamilyObjective
 from optmap.search.chains.turn_problems import NestProblem, half_kept
 from optmap.search.exact.frame import WHOLE
@@ -110,9 +112,9 @@ class NestLeasts:
         """What the exact search shows of nests that a tree can say.
 
         Where the best of all keeps a tensor that is read twice for one of both reads, those that keep it for both there
-        and those that keep it for none are searched, which are all the others.
+        and those that keep it for none are searched, which are all the others. Wires cost nothing in the search.
         """
-        fabric = fabric_of(problem.alone, machine)
+        fabric = fabric_of(problem.alone, without_wires(machine))
         found = search_nest(
             fabric,
             merit=self.objective.merit,
@@ -127,7 +129,8 @@ class NestLeasts:
         if found.nest is None:  # a bound is trusted to `SAME`, as that of the best is
             ended = found.bound >= float(limit) * (1 - SAME)
             return _Shown(max(least, limit) if ended else least, None, ended)
-        mapping = mapping_of(found.nest, fabric)
+        wired = fabric_of(problem.alone, machine)
+        mapping = mapping_of(arranged(found.nest, wired, self.question.counting, self.question.clock), wired)
         half = half_kept(mapping, problem.alone)
         if half is None:
             return _Shown(least, mapping if found.proved else None, found.proved)
