@@ -174,7 +174,11 @@ BODY = Sequence(branches=(leaf("S", "A"), leaf("C", "D")))
     ("nodes", "reason"),
     [
         ((BODY,), "lost: S has no home"),
-        ((Loop(dim="l", tile=5), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "the last of which is shorter"),
+        ((Loop(dim="l", tile=5), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "of which the last is shorter"),
+        (
+            (Loop(dim="l", tile=4, first=3), Keep(level="GlobalBuffer", tensors=("S",)), BODY),
+            "of which the first is shorter",
+        ),
         ((Loop(dim="k", tile=4), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "incomplete"),
         ((Loop(dim="n", tile=3), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "incomplete: the loop over n"),
         ((Keep(level="RegisterFile", tensors=("S",)), BODY), "several instances"),

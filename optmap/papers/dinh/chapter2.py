@@ -14,6 +14,7 @@ from optmap.bounds.exponents.lattice import Row, closure, image_rank, kernel
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
+from optmap.papers.counting import map_space
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, held, improved, refuted
@@ -28,6 +29,16 @@ PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
 DRAWN = 100_000
 """Valid mappings of the histogram."""
 PROJECTIONS = {"A": (0, 2), "B": (2, 1), "C": (0, 1)}
+
+
+@CHAPTER2.item("Section 2.2.2", "Size of a mapspace", where="section 2.2.2")
+def mapspace() -> Rows:
+    """Of ResNet-50's conv2 on Gemmini, each mesh one level, by the formula of another paper."""
+    fabric = fabric_of(library.workload("resnet50/conv2"), library.machine("gemmini"))
+    meshes = sum(memory.x.size * memory.y.size > 1 for memory in fabric.memories)
+    memories = len(fabric.memories)
+    size = map_space((n for n in fabric.extents if n > 1), levels=memories + meshes, memories=memories)
+    yield claimed("mappings, valid or not", "over 10^20", float(size), holds=size > 10**20)
 
 
 @CHAPTER2.item("Figure 2.2.1", "EDP of 100K random valid mappings", where="section 2.2", points=("conv2", "KTQ", "FF1"))

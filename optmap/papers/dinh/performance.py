@@ -75,10 +75,6 @@ def figure_431(point: str) -> Rows:
         "scale better",
         round(fast / slow, 4),
         holds=fast < slow,
-        because=Reason(
-            text="with the formulas derived here the bound falls as fast as every volume over this range",
-            tested=fast / slow < 1.5,
-        ),
     )
     if point == "conv2":
         beats = [memory for memory in MEMORIES if over["blocked", memory] < over["im2col", memory]]
@@ -104,7 +100,7 @@ def figure_431(point: str) -> Rows:
         holds=not below,
         because=Reason(
             text="the line bounds direct convolution, not other algorithms, and small memories favour FFT",
-            tested=bool(below),
+            tested=below == list(MEMORIES[: len(below)]),
         ),
     )
 

@@ -38,8 +38,12 @@ def _words(text: str, tile: Sizes) -> int:
 
 def _four(t: Sizes) -> int:
     """The left side of (4) as printed."""
-    image = t["n"] * t["c"] * (t["h"] + t["r"] - 1) * (t["w"] + t["s"] - 1)
-    return image + t["k"] * t["c"] * t["r"] * t["s"] + t["n"] * t["k"] * t["h"] * t["w"]
+    return image_words(t) + t["k"] * t["c"] * t["r"] * t["s"] + t["n"] * t["k"] * t["h"] * t["w"]
+
+
+def image_words(t: Sizes) -> int:
+    """Words of In in (4), of tile sizes."""
+    return t["n"] * t["c"] * (t["h"] + t["r"] - 1) * (t["w"] + t["s"] - 1)
 
 
 @ROOMS.item("Section 3.2", "Neighbouring tiles of the image share words", where="sections 3.2 and 4")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from math import comb, factorial, gcd
+from math import factorial, gcd
 
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
-from optmap.papers.counting import window_steps
+from optmap.papers.counting import map_space, window_steps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held, unreachable
 from optmap.search.quickflow import reuse_classes
@@ -55,11 +55,9 @@ CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
 
 
 @SETUP.item("|MS|", "Size of the map-space", where="section III-D")
-def map_space() -> Rows:
+def size_of_map_space() -> Rows:
     """With L = 5 levels, 4 of them memories, and six dims of five factors each."""
-    levels, memories, dims, factors = 5, 4, 6, 5
-    alike = comb(factors + levels - 1, levels - 1)  # five times the same prime: the fewest allocations
-    size = factorial(dims) ** memories * alike**dims
+    size = map_space([2**5] * 6, levels=5, memories=4)  # five times the same prime: the fewest allocations
     yield claimed("mappings, five equal factors per dim", "> 10^21", float(size), holds=size > 10**21)
     yield held("permutations per memory of a simple convolution", 720, factorial(6))
 

@@ -46,7 +46,7 @@ def _over_all(every: Amounts) -> Iterator[ClaimRow]:
         "1",
         round(cycles, 3),
         holds=abs(cycles - 1) < 0.05,
-        because=Reason(text=f"{bound}; the other layers together at {left:.3g}", tested=tested and left > cycles),
+        because=Reason(text=f"{bound}; the other layers together at {left:.3g}", tested=tested and left >= 1),
     )
     misfits = int(sum(layer["CoSA: misfits"] for layer in layers))
     yield claimed(
