@@ -135,6 +135,21 @@ def test_a_function_behind_the_last_product_is_solved_and_verified(function, met
     assert any("no mapping of the family" in line for line in report.verified)
 
 
+def test_the_space_of_an_answer_does_not_have_functions_of_rows_of_outputs_on_chip(tmp_path):
+    (tmp_path / "one.yaml").write_text(
+        "levels: [{name: Buffer, capacity: 60w, energy_pj: 1}]\noutermost: {energy_pj: 9}"
+    )
+    single, pair = "S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l)", f"{PAIR}; P[m,n] = softmax(C[m,n], n)"
+    for text, said in (
+        (single, "one after the other, what they hand on in the outermost"),
+        (pair, "rows of an output"),
+    ):
+        chain = parse_workload(text, {d: 1 for d in "mlkn" if d in text})
+        answer = optmap.solve(chain, machine=tmp_path / "one.yaml", objective="energy")
+        assert answer.proved
+        assert said in answer.found.space
+
+
 def test_a_word_that_is_left_of_bytes_is_room():
     size = dict.fromkeys("BSCD", 2) | {"A": 1}
     chain = parse_workload(PAIR, {"m": 2, "l": 2, "k": 1, "n": 1}, semantics=Semantics.ASSIGN, bytes=size)
