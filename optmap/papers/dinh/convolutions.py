@@ -9,9 +9,9 @@ from math import prod, sqrt
 
 from optmap.api import bound, solve
 from optmap.bounds.convolution import precision_constant, theorem15
-from optmap.bounds.exponents.lattice import closure, image_rank, kernel
 from optmap.files import library
-from optmap.papers.dinh.chapter2 import convolution_maps, least_sum
+from optmap.papers.dinh.chapter2 import convolution_maps
+from optmap.papers.exponents import least_sum, rank_conditions
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, held, improved, refuted
@@ -62,7 +62,12 @@ def theorem_15() -> Rows:
     memory, strides = 1000, 4
     filters = Fraction(64 * memory * strides, 81)
     second, third = Fraction(9, 4 * memory) ** 2, Fraction(4 * strides) / (filters * memory)
-    yield claimed("filter at which terms two and three meet: 64*M*strides/81", "meet", "meet", holds=second == third)
+    yield claimed(
+        "filter at which terms two and three meet: 64*M*strides/81",
+        "meet",
+        "meet" if second == third else "do not meet",
+        holds=second == third,
+    )
 
 
 @CONVOLUTIONS.item("Lemma 16", "Every element moves once", where="section 4.1.1")
@@ -84,9 +89,8 @@ def lemma_16() -> Rows:
 def rank_constraints() -> Rows:
     """Over the lattice of kernels; the exponents are minimised, where `maximizing` is printed."""
     maps = convolution_maps(2)
-    spaces = closure(frozenset(kernel(rows, 7) for rows in maps), 7) or ()
     printed = {(1, (1, 1, 0)), (1, (1, 0, 1)), (1, (0, 1, 1)), (2, (1, 1, 1))}
-    rows = {(len(space), tuple(image_rank(own, space) for own in maps)) for space in spaces if space}
+    rows = {(size, tuple(ranks)) for ranks, size in zip(*rank_conditions(maps, 7), strict=True)}
     implied = sum(_implied(size, ranks) for size, ranks in rows)
     yield claimed(
         f"of {len(rows)} rank conditions of the lattice, those that (4.1.6) implies",
@@ -176,7 +180,7 @@ def lemma_20() -> Rows:
         digit.name for digit in lp.digits if digit.factor > 1 and not digit.low
     }
     image, filters = (
-        max(len(kept.intersection(held)) for label, held, _ in lp.rows if label.startswith(name))
+        max(len(kept.intersection(digits)) for label, digits, _ in lp.rows if label.startswith(name))
         for name in ("In", "Ker")
     )
     yield refuted(
@@ -233,6 +237,12 @@ def lifted(args: Sequence[int]) -> Workload:
     return parse_workload(text, {"b": b, "c": c, "k": k, "w": w, "h": h, "r": r, "s": s})
 
 
+def _steps_exceed(args: Sequence[int]) -> bool:
+    """Whether the filter has more steps of the stride than there are outputs, along w or h."""
+    _, _, _, w, h, r, s, across, down = args
+    return r > across * w or s > down * h
+
+
 def _over_the_largest(args: Sequence[int], memory: int) -> float:
     """The optimum of the program over the largest of the five values."""
     found = prod(args[:7]) * memory / lifted_face(lifted(args), memory, limit=1).volume
@@ -262,5 +272,5 @@ def the_five_values() -> Rows:
             1,
             round(over, 6),
             counterexample="the program solved: the filter over its stride exceeds the image, which limits the slices",
-            false=over > 1.001,
+            false=over > 1.001 and _steps_exceed(args),
         )

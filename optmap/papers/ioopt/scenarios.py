@@ -7,9 +7,9 @@ from fractions import Fraction
 from math import prod
 from random import Random
 
-from optmap.bounds.exponents.lattice import closure, image_rank, kernel
 from optmap.bounds.ioopt_formulas import figure6_convolution
-from optmap.papers.ioopt.derivations import CONV2D, MAPS
+from optmap.papers.exponents import least_sum, rank_conditions, unit_rows
+from optmap.papers.ioopt.derivations import CONV2D, tensor_maps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, refuted
 from optmap.solvers.exact import linear_program, solve_exact
@@ -71,15 +71,15 @@ def exponents(small: str) -> tuple[Fraction, Fraction]:
     Args:
         small: dims that a map of their own keeps; empty for none.
     """
-    maps = [MAPS[name] for name in ("phi_1", "phi_2", "phi_3")]
-    maps.append(tuple(tuple(int(name == each) for each in NAMES) for name in small or NAMES[:1]))
-    spaces = [space for space in closure(frozenset(kernel(rows, 7) for rows in maps), 7) or () if space]
-    rows = [[image_rank(own, space) for own in maps] for space in spaces]
-    lower, upper = [len(space) for space in spaces], [1, 1, 1, int(bool(small))]
-    sigma = solve_exact(linear_program([1, 1, 1, 0], rows, row_lower=lower, upper=upper)).objective or Fraction(0)
+    maps = tensor_maps(small=False)
+    if not small:
+        return least_sum(maps, 7)[0] or Fraction(0), Fraction(0)
+    maps.append(unit_rows(map(NAMES.index, small), 7))
+    sigma = least_sum(maps, 7, free=1)[0] or Fraction(0)
+    rows, lower = rank_conditions(maps, 7)
     limits = [*([None] * len(rows)), sigma]
     least = solve_exact(
-        linear_program([0, 0, 0, 1], [*rows, [1, 1, 1, 0]], row_lower=[*lower, None], row_upper=limits, upper=upper)
+        linear_program([0, 0, 0, 1], [*rows, [1, 1, 1, 0]], row_lower=[*lower, None], row_upper=limits, upper=[1] * 4)
     ).objective
     return sigma, least or Fraction(0)
 

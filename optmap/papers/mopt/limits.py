@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import prod, sqrt
 
 from optmap.count.reference.simulate import simulate
-from optmap.files.inputs import machine_of
-from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.papers.counting import PRODUCT
 from optmap.papers.items import Collected, Rows
-from optmap.papers.mopt.discussion import PRODUCT, image_words
+from optmap.papers.mopt.forms import one_level, tile_words
 from optmap.papers.rows import claimed, refuted
 from optmap.workloads.parser import parse_workload
 
@@ -40,18 +39,16 @@ def eviction() -> Rows:
 
 def _moved(words: int) -> int:
     """Words in and out of a cache."""
-    workload, machine = parse_workload(PRODUCT, dict.fromkeys("ijk", EXTENT)), machine_of(None, f"{words}w")
-    tile = dict.fromkeys("ijk", SIDE)
-    level = LevelMapping(level=machine.levels[0].name, tile=tile, permutation=("i", "j", "k"), spatial={})
-    moved = simulate(workload, machine, Mapping(levels=(level,)))
+    machine, mapping = one_level(words, dict.fromkeys("ijk", SIDE), ("i", "j", "k"))
+    moved = simulate(parse_workload(PRODUCT, dict.fromkeys("ijk", EXTENT)), machine, mapping)
     return sum(each.loads_words + each.stores_words for each in moved)
 
 
 @RELATED.item("Section 11", "The one-level program is said to be a posynomial", where="section 11")
 def posynomial() -> Rows:
     """A posynomial at the geometric mean of two points is at most the geometric mean of its values."""
-    ends = [image_words({**dict.fromkeys("nchr", 1), "w": side, "s": side}) for side in (1, 16)]
-    middle, most = image_words({**dict.fromkeys("nchr", 1), "w": 4, "s": 4}), sqrt(prod(ends))
+    ends = [tile_words("In", {**dict.fromkeys("nchr", 1), "w": side, "s": side}) for side in (1, 16)]
+    middle, most = tile_words("In", {**dict.fromkeys("nchr", 1), "w": 4, "s": 4}), sqrt(prod(ends))
     yield refuted(
         "words of In by (4), T_w = T_s = 4, from those of T_w = T_s = 1 and 16, all else 1",
         f"<= {most:.4g}",

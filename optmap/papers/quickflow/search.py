@@ -15,17 +15,15 @@ import numpy as np
 from optmap.api import solve
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.count.meshes.count import NEST_EXACT
-from optmap.files import library
-from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.fabric import Fabric
 from optmap.mappings.nest_batch import NestBatch
 from optmap.papers.items import Amounts, Collected, Rows
-from optmap.papers.quickflow.setup import KERNELS, MACHINES
+from optmap.papers.quickflow.setup import KERNELS, MACHINES, map_space_of
 from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, held, refuted, unreachable
 from optmap.questions.options import Merit
 from optmap.search import random_nests
 from optmap.search.explore.protocol import PruneTally
 from optmap.search.quickflow import OneShot, Places, Weight
-from optmap.workloads.workload import Semantics
 
 SEARCH = Collected()
 MOST_ORDERS = 3000
@@ -75,9 +73,7 @@ def strided_tiles(point: str) -> Rows:
 def one_shot() -> Rows:
     """Against all orders of random valid mappings, spared accesses counted alike, as in the paper."""
     for kernel, machine in (("V", "simba"), ("IV", "eyeriss"), ("XIII", "eyeriss")):
-        fabric = fabric_of(
-            library.workload(f"quickflow/{kernel}").with_semantics(Semantics.ASSIGN), library.machine(machine)
-        )
+        fabric = map_space_of(kernel, machine)
         found = list(_over_the_best(fabric, 60))
         worse = [ratio for ratio in found if ratio > 1 + 1e-9]
         yield refuted(
@@ -151,8 +147,7 @@ def _speed(kernel: str) -> float:
     """Mappings of a kernel that are judged in a second, over the three machines."""
     judged, seconds = 0, 0.0
     for machine in MACHINES:
-        workload = library.workload(f"quickflow/{kernel}").with_semantics(Semantics.ASSIGN)
-        fabric = fabric_of(workload, library.machine(machine))
+        fabric = map_space_of(kernel, machine)
         drawn = random_nests(fabric, 500, np.random.default_rng(1))
         begun = time.perf_counter()
         evaluate_batch(drawn, fabric)

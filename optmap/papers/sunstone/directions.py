@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from optmap.papers.items import Amounts, Collected, Rows
 from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, held, unreachable
-from optmap.papers.sunstone.evaluation import ALL, found
+from optmap.papers.sunstone.evaluation import ALL, LAYERS, Numbers, found
 
 DIRECTIONS = Collected()
 CHOICES = (
@@ -18,7 +18,6 @@ CHOICES = (
 """Direction, order within a memory, size of the space."""
 TOP_DOWN, LEAST, USUAL = 7391620, 4.6, 4.8
 """Of the last row its size, and EDP in 10^11 beside that of the others."""
-LAYERS = tuple(f"R{number}" for number in range(1, 13))
 INNERMOST: Any = {"reuse-levels": 1}
 """Tiles grow along reuse dims at the innermost memory alone, as in the published code."""
 UP, DOWN, EVERYWHERE, BEST = "innermost, bottom-up", "innermost, top-down", "everywhere, top-down", "optimum"
@@ -30,8 +29,6 @@ SETTINGS: dict[str, Any] = {
     EVERYWHERE: {"direction": "top-down"},
 }
 UNKNOWN = "prices and sizes of the Eyeriss-like machine are not printed; ours are those of `eyeriss_like`"
-Numbers = Sequence[Mapping[str, float]]
-"""The amounts of layers."""
 
 
 def _over_layers(every: Amounts) -> Iterator[ClaimRow]:

@@ -9,10 +9,17 @@ from optmap.files import library
 from optmap.machines.fabric import fabric_of
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, unreachable
-from optmap.papers.sunstone.evaluation import FAST, SLOW, Found, beside, found
-from optmap.papers.sunstone.thresholds import FAST as FAST_USES
-from optmap.papers.sunstone.thresholds import SLOW as SLOW_USES
-from optmap.papers.sunstone.thresholds import Thresholds, ThresholdSpace, filled, only_along, sizes, within
+from optmap.papers.sunstone.evaluation import FAST, SLOW, Solved, beside, found
+from optmap.papers.sunstone.thresholds import (
+    FAST_USES,
+    SLOW_USES,
+    Thresholds,
+    ThresholdSpace,
+    filled,
+    only_along,
+    sizes,
+    within,
+)
 from optmap.verbs.exploring import explore
 from optmap.workloads.workload import Semantics
 
@@ -120,7 +127,7 @@ def figure_7(point: str) -> Rows:
     yield from _channels(point, mine)
 
 
-def _thresholds(point: str, kind: str, uses: Thresholds, mine: Found) -> Rows:
+def _thresholds(point: str, kind: str, uses: Thresholds, mine: Solved) -> Rows:
     """A search with the thresholds of Table V, on the machine as the text describes it."""
     name = f"sunstone/update_{point}"
     title = f"update_{point}: EDP of a search with dMazeRunner's {kind} thresholds over Sunstone's"
@@ -137,7 +144,7 @@ def _thresholds(point: str, kind: str, uses: Thresholds, mine: Found) -> Rows:
     )
 
 
-def _left_out(name: str, ratio: float, mine: Found) -> Reason | None:
+def _left_out(name: str, ratio: float, mine: Solved) -> Reason | None:
     """Whether Sunstone's rules leave out mappings as good as what another search found."""
     if ratio >= 1:
         return None
@@ -150,7 +157,7 @@ def _left_out(name: str, ratio: float, mine: Found) -> Reason | None:
     )
 
 
-def _channels(point: str, mine: Found) -> Rows:
+def _channels(point: str, mine: Solved) -> Rows:
     """Input and output channels alone along the meshes, as Interstellar has them: the optimum of all such mappings."""
     name, machine = f"sunstone/update_{point}", only_along(library.machine(MACHINE), ("c", "k"))
     workload = library.workload(name).with_semantics(Semantics.ASSIGN)
