@@ -123,7 +123,9 @@ def _skeleton(rng: random.Random, workload: Workload, names: list[str], *, boxes
     nodes: list[dict] = []
     for _ in range(rng.choice((0, 0, 1, 1, 2, 3) if len(names) > 1 else (0, 1, 2, 3, 4))):
         dim = rng.choice(dims)
-        nodes.append({"loop": dim, "tile": rng.randint(1, workload.extents[dim])})
+        tile = rng.randint(1, workload.extents[dim])
+        shorter = {"first": rng.randint(1, tile - 1)} if tile > 1 and rng.random() < 0.25 else {}
+        nodes.append({"loop": dim, "tile": tile, **shorter})
     if len(names) > 1:
         cut = rng.randint(1, len(names) - 1)
         groups = [names[:cut], names[cut:]] if rng.random() < 0.6 else [[name] for name in names]

@@ -245,8 +245,10 @@ class Run:
         node = nodes[number]
         if isinstance(node, Loop):
             left = ranges[node.dim]
-            for trip, first in enumerate(range(0, len(left), node.tile)):
-                inside = {**ranges, node.dim: left[first : first + node.tile]}
+            begin = node.first or node.tile
+            steps = [left[:begin], *(left[n : n + node.tile] for n in range(begin, len(left), node.tile))]
+            for trip, step in enumerate(steps):
+                inside = {**ranges, node.dim: step}
                 now = dict(cut)
                 tail = nodes[number + 1 :]
                 leaves = [leaf for leaf in all_leaves(tail) if self._slicer(leaf)[0] is node]

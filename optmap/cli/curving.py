@@ -18,7 +18,8 @@ CURVE_HELP = """Trace what the best mapping moves over all capacities.
 The capacities are those of one memory.
 One line per step: the room that a mapping takes, the words that it moves, the floor of every schedule in a memory
 of that room, and the gap; of a chain also what moves where every statement is done by itself. Every line is what
-solve finds at its capacity; between two lines the mapping of the upper one fits, so that no more words move there.
+solve finds at its capacity (or at a larger one, where what it found there leaves room and is better: of mappings that
+are not proved to be the best); between two lines the mapping of the upper one fits, so that no more words move there.
 Beneath: the least capacity where no more than 5 % above what is compulsory moves, and where fusing begins and ends to
 pay.
 

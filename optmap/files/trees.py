@@ -60,8 +60,9 @@ def _keep(fields: Fields) -> Keep:
 
 def _loop(fields: Fields) -> Loop | Split:
     if fields.has("tile"):
-        fields.allow("loop", "tile")
-        return Loop(dim=fields.text("loop"), tile=fields.integer("tile"))
+        fields.allow("loop", "tile", "first")
+        first = fields.integer("first") if fields.given("first") else 0
+        return Loop(dim=fields.text("loop"), tile=fields.integer("tile"), first=first)
     fields.allow("loop", "ways", "axis")
     return Split(dim=fields.text("loop"), ways=fields.integer("ways"), axis=fields.text("axis"))
 

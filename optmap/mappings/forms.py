@@ -154,7 +154,7 @@ def _entries(tree: MappingTree) -> dict[str, _LevelEntry] | None:
     place = 0
     for node in tree.nodes:
         if isinstance(node, Loop):
-            if place + 1 >= len(order):
+            if place + 1 >= len(order) or node.first:
                 return None
             found[order[place + 1]].order.append(node.dim)
             left[node.dim] = min(left[node.dim], node.tile)
@@ -224,7 +224,7 @@ def several_trips(nodes: Iterable[Node], extents: Iterations[str, int]) -> tuple
     for node in nodes:
         if isinstance(node, Loop | Split):
             size = node.tile if isinstance(node, Loop) else -(-left[node.dim] // node.ways)
-            if size < left[node.dim] or (isinstance(node, Split) and node.ways > 1):
+            if node.restricts(left[node.dim]) if isinstance(node, Loop) else node.ways > 1:
                 found.append(node)
             left[node.dim] = min(left[node.dim], size)
         else:

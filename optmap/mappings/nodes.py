@@ -42,10 +42,21 @@ class Loop:
     dim: str
     tile: int
     """Iterations of one step."""
+    first: int = 0
+    """Iterations of the first step where these are fewer than those of the others; 0 where they are as many."""
+
+    @property
+    def ahead(self) -> int:
+        """Iterations that the first step lacks: so far ahead of what is left the grid of the steps begins."""
+        return self.tile - self.first if self.first else 0
+
+    def restricts(self, size: int) -> bool:
+        """Whether so many iterations take more than one step."""
+        return size > self.tile - self.ahead
 
     def document(self) -> dict[str, object]:
         """The same as a JSON-able object."""
-        return {"loop": self.dim, "tile": self.tile}
+        return {"loop": self.dim, "tile": self.tile, **({"first": self.first} if self.first else {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,10 +181,10 @@ class _Reader:
         lacking = next((each.name for each in below if node.dim not in each.dims), None)
         if lacking is not None:
             raise InputError(f"mapping tree: {UNCOUNTED}a loop over {node.dim} around {lacking}, which has no such dim")
-        if left[node.dim] % node.tile:
+        if node.first or left[node.dim] % node.tile:
             raise InputError(
-                f"mapping tree: {UNCOUNTED}{left[node.dim]} iterations of {node.dim} in steps of {node.tile}, the last "
-                "of which is shorter"
+                f"mapping tree: {UNCOUNTED}{left[node.dim]} iterations of {node.dim} in steps of {node.tile}, of "
+                f"which the {'first' if node.first else 'last'} is shorter"
             )
         return OuterLoop(address=address, dim=node.dim, trips=left[node.dim] // node.tile)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -35,8 +35,13 @@ class ItemRun:
     @property
     def verdicts(self) -> dict[str, int]:
         """How many rows have which verdict, of those that some have."""
-        counted = Counter(row.verdict for row in self.rows)
-        return {str(verdict): counted[verdict] for verdict in RowVerdict if counted[verdict]}
+        return _counted(self.rows)
+
+
+def _counted(rows: Iterable[ClaimRow]) -> dict[str, int]:
+    """How many rows have which verdict, in the order of the verdicts."""
+    counted = Counter(row.verdict for row in rows)
+    return {str(verdict): counted[verdict] for verdict in RowVerdict if counted[verdict]}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -60,10 +65,7 @@ class Reproduction(Shown):
     @property
     def verdicts(self) -> dict[str, int]:
         """How many rows have which verdict."""
-        counted: Counter[str] = Counter()
-        for run in self.runs:
-            counted.update(run.verdicts)
-        return {str(verdict): counted[verdict] for verdict in RowVerdict if counted[verdict]}
+        return _counted(row for run in self.runs for row in run.rows)
 
     @property
     def failures(self) -> tuple[tuple[ItemRun, ClaimRow], ...]:

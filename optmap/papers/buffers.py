@@ -13,9 +13,8 @@ from optmap.machines.accelerator import Arithmetic, Mesh, MeshAxis, Prices, Stor
 from optmap.machines.fabric import Fabric
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.nest_batch import NestBatch
+from optmap.papers.counting import Sizes
 from optmap.workloads.amounts import Capacity
-
-Sizes = dict[str, int]
 
 
 def buffers(words: Sequence[int], prices: Sequence[int], ways: int) -> Machine:

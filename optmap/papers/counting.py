@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import comb, factorial, prod
 
 from optmap.count.levels.held import entering_words
 from optmap.mappings.reuse import reuse_at
+from optmap.symbolic.numbers import prime_factors
 from optmap.workloads.workload import Workload
+
+Sizes = dict[str, int]
+"""By dim: extents, a tile, ways."""
+PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
+"""The matrix product of all papers."""
 
 
 def entering(
@@ -34,3 +42,19 @@ def window_steps(workload: Workload) -> dict[str, int]:
             if len(axis.terms) > 1:
                 steps |= dict(axis.terms)
     return steps
+
+
+def map_space(extents: Iterable[int], levels: int, memories: int) -> int:
+    """Mappings, valid or not: orders of all loops per memory, and ways to give the prime factors of dims to levels.
+
+    Args:
+        extents: of dims, those of one iteration left out.
+        levels: memories and meshes.
+        memories: levels whose loops have an order.
+
+    Source: QuickFlow, section III-D, |MS|.
+    """
+    sizes = list(extents)
+    powers = (power for size in sizes for power in Counter(prime_factors(size)).values())
+    orders = prod([factorial(len(sizes))] * memories)
+    return orders * prod(comb(power + levels - 1, levels - 1) for power in powers)

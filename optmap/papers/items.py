@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from optmap.base.names import choose
 from optmap.papers.rows import ClaimRow, PointAmount
@@ -51,13 +50,16 @@ class PaperItem:
         plain = "".join(mark if mark.isalnum() else "-" for mark in self.name.lower())
         return "-".join(part for part in plain.split("-") if part)
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its points, or one without a name if it has none."""
+        return self.points or ("",)
+
     def asked(self, *, quick: bool) -> tuple[str, ...]:
-        """The points that are computed, one without a name if it has none; none if it is not built."""
+        """The parts that are computed; none if it is not built, or left out."""
         if self.rows is None or (quick and self.long):
             return ()
-        if not self.points:
-            return ("",)
-        return self.quick if quick and self.quick is not None else self.points
+        return self.quick if quick and self.quick is not None else self.parts
 
     def computed(self, point: str) -> tuple[ClaimRow | PointAmount, ...]:
         """The rows of a point, and the amounts that a sum over points takes.
@@ -115,10 +117,19 @@ class Collected:
         """Decorate the function that computes the rows of an item; its fields are those of `PaperItem`."""
 
         def keep(rows: Callable[..., Rows]) -> Callable[..., Rows]:
-            made: dict[str, Any] = {"name": name, "title": title, "where": where, "long": long, "missing": missing}
-            made |= {"total": total, "totals": totals}
-            chosen = None if quick is None else tuple(quick)
-            self.items.append(PaperItem(**made, rows=rows, points=tuple(points), quick=chosen))
+            found = PaperItem(
+                name=name,
+                title=title,
+                where=where,
+                rows=rows,
+                points=tuple(points),
+                quick=None if quick is None else tuple(quick),
+                total=total,
+                totals=totals,
+                long=long,
+                missing=missing,
+            )
+            self.items.append(found)
             return rows
 
         return keep

@@ -136,7 +136,7 @@ def _row(quantity: str, paper: Value, ours: Value, near: bool, because: Reason |
     else:
         verdict, reason = RowVerdict.FAILED, f"it differs, and this was refuted: {because.text}"
     return ClaimRow(
-        quantity=quantity, paper=kept(paper), ours=kept(ours), verdict=verdict, reason=reason, measured=measured
+        quantity=quantity, paper=_plain(paper), ours=_plain(ours), verdict=verdict, reason=reason, measured=measured
     )
 
 
@@ -165,7 +165,7 @@ def improved(
     same = held(quantity, paper, ours, within=within, because=because)
     if same.verdict is RowVerdict.EQUAL or not better or not proved:
         return same
-    return ClaimRow(quantity=quantity, paper=kept(paper), ours=kept(ours), verdict=RowVerdict.BETTER)
+    return ClaimRow(quantity=quantity, paper=_plain(paper), ours=_plain(ours), verdict=RowVerdict.BETTER)
 
 
 def refuted(quantity: str, paper: Value, ours: Value, *, counterexample: str, false: bool) -> ClaimRow:
@@ -180,8 +180,8 @@ def refuted(quantity: str, paper: Value, ours: Value, *, counterexample: str, fa
     """
     return ClaimRow(
         quantity=quantity,
-        paper=kept(paper),
-        ours=kept(ours),
+        paper=_plain(paper),
+        ours=_plain(ours),
         verdict=RowVerdict.ERRATUM if false else RowVerdict.FAILED,
         reason=counterexample if false else f"the printed claim holds on its counterexample: {counterexample}",
     )
@@ -199,8 +199,8 @@ def unreachable(quantity: str, paper: Value, *, why: str, ours: Value = None, me
     """
     return ClaimRow(
         quantity=quantity,
-        paper=kept(paper),
-        ours=kept(ours),
+        paper=_plain(paper),
+        ours=_plain(ours),
         verdict=RowVerdict.NOT_REPRODUCIBLE,
         reason=why,
         measured=measured,
@@ -212,6 +212,6 @@ def failed(why: str) -> ClaimRow:
     return ClaimRow(quantity="the computation", paper=None, ours=None, verdict=RowVerdict.FAILED, reason=why)
 
 
-def kept(value: Value) -> int | float | str | None:
+def _plain(value: Value) -> int | float | str | None:
     """A value as a document has it: whole numbers exact, others as the nearest float."""
     return plain(value) if isinstance(value, Fraction) else value

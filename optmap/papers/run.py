@@ -109,9 +109,7 @@ class _Points:
             points = item.asked(quick=quick)
             known = kept.get((paper.key, item.name), {})
             known = {point: rows for point, rows in known.items() if not (fresh and point in points)}
-            self._found[paper.key, item.name] = {
-                point: known[point] for point in item.points or ("",) if point in known
-            }
+            self._found[paper.key, item.name] = {point: known[point] for point in item.parts if point in known}
             self._open += [(place, point) for point in points if point not in known]
 
     @property

@@ -68,7 +68,7 @@ def with_total(item: PaperItem, points: Mapping[str, PointRows]) -> dict[str, Po
         item: whose points these are.
         points: those that are known, in the order of the item.
     """
-    own = {point: points[point] for point in item.points or ("",) if point in points}
+    own = {point: points[point] for point in item.parts if point in points}
     if item.totals is None or len(own) < len(item.points) or not all(found.amounts for found in own.values()):
         return own
     begun = time.monotonic()

@@ -47,7 +47,8 @@ def _lp(program: Program) -> str:
 
 def _nl(program: Program) -> str:
     stream = io.StringIO()
-    NLWriter().write(program.pyomo(), stream, symbolic_solver_labels=True)
+    # Presolving takes fixed variables out of the file, and ends with an error of its own where nothing is feasible.
+    NLWriter().write(program.pyomo(), stream, symbolic_solver_labels=True, linear_presolve=False)
     return stream.getvalue()
 
 

@@ -66,8 +66,8 @@ CURVE = declared(CurveOptions)
 def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityCurve:
     """Words that the best mapping moves, as a step function of the capacity of one memory, with the floor beneath.
 
-    Every point is the answer of `solve` at its capacity. Of a chain also what moves where every statement is done by
-    itself.
+    Every point is the answer of `solve` at its capacity, or at a larger one where a mapping that is not proved to be
+    the best leaves room. Of a chain also what moves where every statement is done by itself.
 
     Args:
         workload: as for `solve`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -15,6 +16,7 @@ import optmap
 from optmap.api import question_of
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes, walk_tree
+from optmap.mappings.nodes import Loop
 from optmap.mappings.tree import MappingTree
 from optmap.search import Question
 from optmap.search.chains import banded_apart, masked
@@ -29,6 +31,7 @@ from optmap.search.chains.trees import run_tree
 from optmap.verbs import curving
 from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.parser import parse_workload
+from optmap.workloads.workload import Semantics
 
 CONDITIONS = ("l <= m", "l < m + 2", "m <= l", "l <= m and m <= l + 2", "m <= l + 3 and l <= m + 1", "l <= m + 40")
 PRODUCTS = "S[h,m,l] = 0.5*Q[h,m,k]*K[h,l,k] if ?; {}O[h,m,n] = {}[h,m,l]*V[h,l,n] if ?"
@@ -133,11 +136,38 @@ def test_no_fused_member_moves_fewer_words_than_the_best(seed: int) -> None:
     assert best is not None
     assert every
     for member in rng.sample(every, min(len(every), cases(60, 5000))):
-        run = Run(strip=plain.extents["m"], resident=(), parts=(Part(first=0, member=member),), ways=(), words=0)
+        firsts = rng.choice(((0, 0), (rng.randrange(member.tile), rng.randrange(member.inner))))
+        part = Part(first=0, member=replace(member, firsts=firsts))
+        run = Run(strip=plain.extents["m"], resident=(), parts=(part,), ways=(), words=0)
         count = count_boxes(tree_of(question, run))
         assert count is not None
         assert not count.broken, member
         assert count.value_of(question.objective, question.workload, question.machine) >= best.words, member
+
+
+@pytest.mark.parametrize(("tokens", "head", "memory"), [(30, 4, 90), (41, 3, 70), (200, 16, 1024)])
+def test_of_strips_of_causal_attention_the_first_one_is_short(tokens: int, head: int, memory: int) -> None:
+    strip = (memory - 1) // (2 * head + 3)  # its queries, outputs, statistics, and a word of each row and of a key
+    ends = range(tokens, 0, -strip)  # it meets the keys up to its end
+    words = 2 * head * (tokens + sum(ends))
+    found = []
+    for condition in ("l <= m", "m <= l"):
+        extents = {"h": 1, "m": tokens, "l": tokens, "k": head, "n": head}
+        workload = parse_workload(CHAINS[2].replace("?", condition), extents, semantics=Semantics.ASSIGN)
+        found.append(masked.best_priced(question_of(workload, memory=f"{memory}w"), together=True))
+    one, mirrored = (next(loop for loop in each.nodes if isinstance(loop, Loop)) for each in found if each is not None)
+    assert (one.dim, one.first, mirrored.first) == ("m", ends[-1], 0)
+    assert one.tile == mirrored.tile == strip
+    for tree in found:
+        count = None if tree is None else count_boxes(tree)
+        assert count is not None
+        assert sum(row.loads_words + row.stores_words for row in count.moved) <= words  # less with what is pinned
+
+
+def test_a_mapping_of_long_rows_has_blocks_that_are_counted() -> None:
+    extents = {"h": 1, "m": 4096, "l": 4096, "k": 64, "n": 64}
+    workload = parse_workload(CHAINS[2].replace("?", "l <= m"), extents)
+    assert masked.best_priced(question_of(workload, memory="65536w"), together=True) is not None
 
 
 def test_nothing_is_worse_than_mappings_without_the_conditions() -> None:

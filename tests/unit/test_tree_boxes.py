@@ -14,6 +14,7 @@ from optmap.count.trees import count_boxes, count_tree, steps, walk_tree
 from optmap.files.fields import Fields
 from optmap.files.trees import read_tree
 from optmap.machines.machine import Level, Machine
+from optmap.mappings.nodes import Loop
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
@@ -74,21 +75,22 @@ def test_of_steps_the_first_ones_that_lie_otherwise_between_cuts_are_enough():
     rng = random.Random(5)
     for _ in range(300):
         extent, tile = rng.randint(1, 40), rng.randint(1, 12)
+        loop = Loop(dim="m", tile=tile, first=rng.randrange(tile))
         first = rng.randrange(extent)
         step = (first, rng.randint(first + 1, extent))
         ends = sorted({0, extent, *(rng.randint(0, extent) for _ in range(rng.randint(0, 3)))})
         cuts = list(pairwise(ends))
 
-        def kinds(starts, step=step, tile=tile, cuts=cuts):
+        def kinds(intervals, cuts=cuts):
             found = {}
-            for start in starts:
-                interval = (start, min(start + tile, step[1]))
-                found.setdefault(tuple(max(0, min(interval[1], b) - max(start, a)) for a, b in cuts), interval)
+            for start, end in intervals:
+                found.setdefault(tuple(max(0, min(end, b) - max(start, a)) for a, b in cuts), (start, end))
             return found
 
-        starts = steps.starts(step, tile, cuts)
-        assert kinds(starts) == kinds(range(*step, tile))
-        assert len(starts) <= 2 * len(ends)
+        begins = [first, *range(first + (loop.first or tile), step[1], tile)]
+        some_steps = steps.steps(step, loop, cuts)
+        assert kinds(some_steps) == kinds(pairwise([*begins, step[1]]))
+        assert len(some_steps) <= 2 * len(ends) + 1
 
 
 def test_reference_trees_are_counted_alike():

@@ -1,11 +1,13 @@
 """Mapping trees against another implementation's numbers, and what is refused."""
 
 import pytest
-from mapping_trees import REFERENCE, reference_tree, tree_of
+from mapping_trees import REFERENCE, occupied, reference_tree, tree_of
 
 from optmap.base.errors import InputError, LimitError, TreeError
+from optmap.count.trees import count_boxes
 from optmap.count.trees.walk import walk_tree
 from optmap.files.trees import tree_document
+from optmap.report.answers.trees import tree_text
 from optmap.workloads.parser import parse_workload
 
 
@@ -52,6 +54,27 @@ def test_a_tree_that_does_not_fit_says_where_and_how_much_is_missing(case):
 def test_a_walk_that_takes_too_long_says_what_its_limit_is():
     with pytest.raises(LimitError, match="100"):
         walk_tree(reference_tree(REFERENCE["cases"][0]), limit=100)
+
+
+def shorter(first, tile=5):
+    """A product with a loop that begins with a shorter step."""
+    product = parse_workload("C[m] = A[m,l]*B[l] if l <= m", {"m": 12, "l": 12})
+    every = {"keep": "buffer", "tensors": ["A", "B", "C"]}
+    return tree_of([{"loop": "m", "tile": tile, "first": first}, every, {"compute": "C"}], product)
+
+
+def test_a_loop_may_begin_with_a_shorter_step():
+    tree = shorter(2)
+    assert tree_text(tree).startswith("for (m in steps of 5, the first one of 2)\n")
+    assert tree_document(tree)["tree"][0] == {"loop": "m", "tile": 5, "first": 2}
+    for count in (walk_tree(tree), count_boxes(tree)):
+        assert occupied(count) == {"buffer": (8 + 9 + 10 + 11 + 12) + 12 + 5}  # a strip meets columns up to its end
+
+
+@pytest.mark.parametrize("first", [5, 6])
+def test_a_first_step_that_is_not_shorter_is_refused(first):
+    with pytest.raises(TreeError, match="a shorter first step has 1 to 4"):
+        shorter(first)
 
 
 PAIR = parse_workload("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {"m": 2, "l": 3, "k": 2, "n": 2})

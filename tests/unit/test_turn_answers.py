@@ -174,7 +174,11 @@ BODY = Sequence(branches=(leaf("S", "A"), leaf("C", "D")))
     ("nodes", "reason"),
     [
         ((BODY,), "lost: S has no home"),
-        ((Loop(dim="l", tile=5), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "the last of which is shorter"),
+        ((Loop(dim="l", tile=5), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "of which the last is shorter"),
+        (
+            (Loop(dim="l", tile=4, first=3), Keep(level="GlobalBuffer", tensors=("S",)), BODY),
+            "of which the first is shorter",
+        ),
         ((Loop(dim="k", tile=4), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "incomplete"),
         ((Loop(dim="n", tile=3), Keep(level="GlobalBuffer", tensors=("S",)), BODY), "incomplete: the loop over n"),
         ((Keep(level="RegisterFile", tensors=("S",)), BODY), "several instances"),
@@ -253,3 +257,13 @@ def test_what_reaches_the_floor_is_proved():
     assert (answer.proved, answer.gap) == (True, 0)
     assert answer.cost == answer.bound.value
     assert any("as good as any" in line for line in check_document(document_of(answer)).verified)
+
+
+def test_an_answer_that_costs_nothing_is_proved_and_verified(tmp_path):
+    document = (
+        "levels: [{name: Buffer, capacity: 60w, energy_pj: 0}]\noutermost: {energy_pj: 0}\narithmetic: {energy_pj: 0}"
+    )
+    (tmp_path / "free.yaml").write_text(document)
+    answer = optmap.solve(PAIR, extents=dict.fromkeys("mlkn", 1), machine=tmp_path / "free.yaml", method="apart")
+    assert (answer.proved, answer.cost) == (True, 0)
+    assert check_document(document_of(answer)).verified

@@ -65,8 +65,11 @@ def with_turn_floor(answer: Answer[Any, Any], clock: Clock = NO_LIMIT) -> Answer
 
 
 def _proved(answer: Answer[Any, Any], least: Fraction) -> Answer[Any, Any]:
-    """An answer that costs what every mapping does at least: no search was needed to prove that."""
-    known = replace(answer.relaxation, value=plain(least), proved=True, formulation=REACHED)
+    """An answer that costs what every mapping does at least: no search was needed to prove that.
+
+    A relaxation of nothing is none, and is never called proved.
+    """
+    known = replace(answer.relaxation, value=plain(least), proved=least > 0, formulation=REACHED)
     found = replace(answer.found, relaxation=known, bound=least, proved=True, proof=REACHED)
     return replace(answer, found=found, stop=Stop.OPTIMAL)
 

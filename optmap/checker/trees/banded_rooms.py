@@ -13,6 +13,7 @@ from math import prod
 
 from ..core.tools import need
 from .bands import Places, StatedBand
+from .stated_tree import StatedLoop
 
 MOST = 2**20
 """Trips that are looked at."""
@@ -39,8 +40,8 @@ class BandedRooms:
     """Finds the most that is held."""
 
     band: StatedBand
-    steps: Sequence[tuple[str, int]]
-    """The loops over the dims of the conditions, outermost first: dims and tiles."""
+    steps: Sequence[StatedLoop]
+    """The loops over the dims of the conditions, outermost first."""
     held: Sequence[BandedHolding]
     most: int = 0
     gone: int = field(default=0, init=False)
@@ -58,14 +59,15 @@ class BandedRooms:
         if level == len(self.steps):
             self.most = max(self.most, words)
             return self.most
-        dim, tile = self.steps[level]
+        dim, tile = self.steps[level].dim, self.steps[level].tile
         low, high = places[dim]
         first, beyond = self.band.left(places, dim)
+        grid = low - self.steps[level].ahead
         self.gone += max(0, (min(high, beyond) - first) // tile + 1)
         need(self.gone < MOST, f"not counted: too many iterations under conditions, more than {MOST:,}")
         trips = []
-        for start in range(low + (first - low) // tile * tile, min(high, beyond), tile):
-            inside = {**places, dim: (start, min(start + tile, high))}
+        for start in range(grid + (first - grid) // tile * tile, min(high, beyond), tile):
+            inside = {**places, dim: (max(low, start), min(start + tile, high))}
             if self.band.runs(inside):
                 held = words + self._words(inside, level + 1)
                 trips.append((held + self._later(inside, level + 1), held, inside))
@@ -85,8 +87,8 @@ class BandedRooms:
         for each in self.held:
             if each.due > level:
                 sizes = {d: high - low for d, (low, high) in places.items()}
-                for dim, tile in self.steps[level : each.due]:
-                    sizes[dim] = min(sizes[dim], tile)
+                for loop in self.steps[level : each.due]:
+                    sizes[loop.dim] = min(sizes[loop.dim], loop.tile)
                 tile_of_it = each.others * prod(sizes[d] for d in each.dims if d in sizes)
                 found += each.weight * min(tile_of_it, each.elements(places))
         return found

@@ -19,7 +19,7 @@ from ..chains.chain import StatedChain
 from ..chains.chain_masks import rules_of
 from ..core.tools import need
 from .regions import Box
-from .stated_tree import StatedKeep
+from .stated_tree import StatedKeep, StatedLoop
 
 MOST = 2**20
 """Iterations that are gone over."""
@@ -89,7 +89,7 @@ class StatedBand:
         while loops and loops[0].dim in free:
             dim, tile = loops[0].dim, loops[0].tile
             size = places[dim][1]
-            if size % tile or wholly[dim] != (0, extents[dim]):
+            if size % tile or loops[0].ahead or wholly[dim] != (0, extents[dim]):
                 break
             times *= size // tile
             places[dim] = (0, tile)
@@ -101,37 +101,39 @@ class StatedBand:
         fresh = False
         while loops and loops[-1].dim in free:
             dim, tile = loops[-1].dim, loops[-1].tile
+            if any(loop.ahead for loop in loops if loop.dim == dim):
+                break
             size = min([loop.tile for loop in loops[:-1] if loop.dim == dim], default=places[dim][1])
             if places[dim][1] % size or any(loop.dim == dim and size % loop.tile for loop in loops[:-1]):
                 break
             fresh = fresh or size > tile
             del loops[-1]
-        steps = [(loop.dim, loop.tile) for loop in loops]
-        outer = len(steps)
-        while outer and steps[outer - 1][0] in dims:
+        outer = len(loops)
+        while outer and loops[outer - 1].dim in dims:
             outer -= 1
         found, before, last = 0, None, None
-        for gone, (place, now) in enumerate(self._iterations(steps[:outer], places)):
+        for gone, (place, now) in enumerate(self._iterations(loops[:outer], places)):
             need(gone < MOST, f"not counted: too many iterations under conditions, more than {MOST:,}")
             found += self.size(dims, _meet(self.touched(dims, now), box))
             begun = place[: max(0, ended)]
             if before is not None and begun == last and not fresh and ended <= outer:
-                first = _meet(self.touched(dims, self._end(steps[outer:], now, last=False)), box)
+                first = _meet(self.touched(dims, self._end(loops[outer:], now, last=False)), box)
                 found -= self.size(dims, _meet(first, before))
-            before, last = _meet(self.touched(dims, self._end(steps[outer:], now, last=True)), box), begun
+            before, last = _meet(self.touched(dims, self._end(loops[outer:], now, last=True)), box), begun
         return times * found
 
-    def _end(self, loops: list[tuple[str, int]], places: Places, *, last: bool) -> Places:
+    def _end(self, loops: list[StatedLoop], places: Places, *, last: bool) -> Places:
         """What is left in the first or the last iteration that is run of some loops."""
-        for dim, tile in loops:
-            low, high = places[dim]
-            first, beyond = self.left(places, dim)
-            start = low + ((beyond - 1 if last else first) - low) // tile * tile
-            places = {**places, dim: (start, min(start + tile, high))}
+        for loop in loops:
+            low, high = places[loop.dim]
+            first, beyond = self.left(places, loop.dim)
+            grid = low - loop.ahead
+            start = grid + ((beyond - 1 if last else first) - grid) // loop.tile * loop.tile
+            places = {**places, loop.dim: (max(low, start), min(start + loop.tile, high))}
         return places
 
     def _iterations(
-        self, loops: list[tuple[str, int]], places: Places, at: tuple[int, ...] = ()
+        self, loops: list[StatedLoop], places: Places, at: tuple[int, ...] = ()
     ) -> Iterator[tuple[tuple[int, ...], Places]]:
         """Every iteration that is run: its number in each loop, and what is left."""
         if not self.runs(places):
@@ -139,11 +141,13 @@ class StatedBand:
         if len(at) == len(loops):
             yield at, places
             return
-        dim, tile = loops[len(at)]
+        dim, tile = loops[len(at)].dim, loops[len(at)].tile
         low, high = places[dim]
         first, beyond = self.left(places, dim)
-        for start in range(low + (first - low) // tile * tile, min(high, beyond), tile):
-            yield from self._iterations(loops, {**places, dim: (start, min(start + tile, high))}, (*at, start))
+        grid = low - loops[len(at)].ahead
+        for start in range(grid + (first - grid) // tile * tile, min(high, beyond), tile):
+            inside = {**places, dim: (max(low, start), min(start + tile, high))}
+            yield from self._iterations(loops, inside, (*at, start))
 
 
 def _pairs_up_to(most: int, one: Span, other: Span) -> int:

@@ -17,8 +17,10 @@ MOST = 10_000
 Cuts = tuple[int, ...]
 Course = tuple[tuple[int, int], ...]
 """What is left of a dim, from first to before beyond: of all of it, and inside each of the loops over it."""
-Loops = tuple[tuple[int, int], ...]
-"""Of one dim, outermost first: how many loops there are down to each, over whatever dim, and its tile."""
+Grid = tuple[int, int]
+"""Of a loop: its tile, and how far ahead of what it goes through its grid begins."""
+Loops = tuple[tuple[int, Grid], ...]
+"""Of one dim, outermost first: how many loops there are down to each, over whatever dim, and its grid."""
 
 
 def entries(keep: StatedKeep, dims: list[str], box: Box, extents: dict[str, int]) -> int:
@@ -40,13 +42,13 @@ def entries(keep: StatedKeep, dims: list[str], box: Box, extents: dict[str, int]
         reached = found
     idle = {loop.dim for loop in loops} - set(dims)
     return sum(
-        elements * prod(_iterations(extents[d], tuple(tile for _, tile in _over(loops[:depth], d))) for d in idle)
+        elements * prod(_iterations(extents[d], tuple(grid for _, grid in _over(loops[:depth], d))) for d in idle)
         for depth, elements in reached.items()
     )
 
 
 def _over(loops: tuple[StatedLoop, ...], dim: str) -> Loops:
-    return tuple((depth, loop.tile) for depth, loop in enumerate(loops, 1) if loop.dim == dim)
+    return tuple((depth, (loop.tile, loop.ahead)) for depth, loop in enumerate(loops, 1) if loop.dim == dim)
 
 
 @lru_cache(maxsize=4096)
@@ -57,29 +59,33 @@ def _depths(extent: int, loops: Loops, low: int, high: int) -> dict[int, int]:
         return {}
     if not loops:
         return {0: high - low}
-    (depth, tile), *inner = loops
-    first, last = low // tile, (high - 1) // tile
+    (depth, (tile, ahead)), *inner = loops
+    first, last = (low + ahead) // tile, (high - 1 + ahead) // tile
     found = Counter[int]()
     for trip, times in ((first, 1), (last, int(last > first)), (first + 1, max(0, last - first - 1))):
         if times:
-            start = trip * tile
-            part = min(tile, extent - start)
+            start = max(0, trip * tile - ahead)
+            part = min((trip + 1) * tile - ahead, extent) - start
             inside = _depths(part, tuple(inner), max(low - start, 0), min(high - start, part))
             for deeper, elements in inside.items():
-                found[max(deeper, depth if tile < extent else 0)] += times * elements
+                found[max(deeper, depth if part < extent else 0)] += times * elements
     return dict(found)
 
 
 @lru_cache(maxsize=4096)
-def _iterations(extent: int, tiles: tuple[int, ...]) -> int:
+def _iterations(extent: int, grids: tuple[Grid, ...]) -> int:
     """Iterations of loops over one dim inside each other."""
-    if not tiles:
+    if not grids:
         return 1
-    full, rest = divmod(extent, tiles[0])
-    return full * _iterations(tiles[0], tiles[1:]) + (_iterations(rest, tiles[1:]) if rest else 0)
+    (tile, ahead), *inner = grids
+    begin = min(tile - ahead, extent) if ahead else 0
+    full, rest = divmod(extent - begin, tile)
+    return sum(
+        times * _iterations(size, tuple(inner)) for size, times in ((begin, 1), (tile, full), (rest, 1)) if size * times
+    )
 
 
-def courses(extent: int, tiles: Iterable[int], cuts: Cuts) -> list[Course]:
+def courses(extent: int, grids: Iterable[Grid], cuts: Cuts) -> list[Course]:
     """Of all iterations of the loops over one dim, one of each kind.
 
     Two are of one kind if inside each of the loops as much is left of the dim in every part between cuts. Tiles
@@ -87,30 +93,33 @@ def courses(extent: int, tiles: Iterable[int], cuts: Cuts) -> list[Course]:
 
     Args:
         extent: of the dim.
-        tiles: of the loops, outermost first.
-        cuts: increasing; without any, the first iteration alone is looked at, in which all is largest.
+        grids: of the loops, outermost first.
+        cuts: increasing; without any, and where every loop begins with a whole tile, the first iteration alone is
+            looked at, in which all is largest.
     """
-    if not cuts:
-        return [tuple((0, size) for size in accumulate(tiles, min, initial=extent))]
+    grids = tuple(grids)
+    if not cuts and not any(ahead for _, ahead in grids):
+        return [tuple((0, size) for size in accumulate((tile for tile, _ in grids), min, initial=extent))]
     found: list[Course] = [((0, extent),)]
-    for tile in tiles:
+    for grid in grids:
         need(len(found) <= MOST, "not counted: too many kinds of iterations of a pinned dim")
         longer: dict[tuple[object, ...], Course] = {}
         for course in found:
-            for part in _parts(course[-1], tile, cuts):
+            for part in _parts(course[-1], grid, cuts):
                 grown = (*course, part)
                 _ = longer.setdefault(tuple(_kind(each, cuts) for each in grown), grown)
         found = list(longer.values())
     return found
 
 
-def _parts(whole: tuple[int, int], tile: int, cuts: Cuts) -> list[tuple[int, int]]:
-    """Tiles: the first, the last, and those at every cut and beside them."""
-    low, high = whole
-    last = -(-(high - low) // tile) - 1
-    beside = {(cut - low) // tile + step for cut in cuts if low < cut < high for step in (-1, 0, 1)}
-    trips = sorted({0, last} | {trip for trip in beside if 0 <= trip <= last})
-    return [(low + trip * tile, min(low + (trip + 1) * tile, high)) for trip in trips]
+def _parts(whole: tuple[int, int], grid: Grid, cuts: Cuts) -> list[tuple[int, int]]:
+    """Tiles: the first two, the last, and those at every cut and beside them."""
+    (low, high), (tile, ahead) = whole, grid
+    begin = low - ahead
+    last = -(-(high - begin) // tile) - 1
+    beside = {(cut - begin) // tile + step for cut in cuts if low < cut < high for step in (-1, 0, 1)}
+    trips = sorted({0, min(1, last), last} | {trip for trip in beside if 0 <= trip <= last})
+    return [(max(low, begin + trip * tile), min(begin + (trip + 1) * tile, high)) for trip in trips]
 
 
 def _kind(part: tuple[int, int], cuts: Cuts) -> tuple[int, ...]:

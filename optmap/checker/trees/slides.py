@@ -34,7 +34,7 @@ def slid(keep: StatedKeep, axes: Any, extents: dict[str, int]) -> int:
     loops = keep.above.loops
     left, iterations = dict(extents), 1
     for loop in loops:
-        iterations *= -(-left[loop.dim] // loop.tile)
+        iterations *= -(-(left[loop.dim] + loop.ahead) // loop.tile)
         left[loop.dim] = min(left[loop.dim], loop.tile)
     need(iterations <= MOST, f"not counted: more than {MOST} iterations in which a content slides")
     found, before = 0, None
@@ -68,9 +68,9 @@ def _iterations(keep: StatedKeep, place: int, places: Places, *, fresh: bool) ->
         return
     loop = keep.above.loops[place]
     low, high = places[loop.dim]
-    for start in range(low, high, loop.tile):
-        empty = place < keep.above.ended or (fresh and start == low)
-        inside = {**places, loop.dim: (start, min(start + loop.tile, high))}
+    for start in range(low - loop.ahead, high, loop.tile):
+        empty = place < keep.above.ended or (fresh and start <= low)
+        inside = {**places, loop.dim: (max(start, low), min(start + loop.tile, high))}
         yield from _iterations(keep, place + 1, inside, fresh=empty)
 
 

@@ -30,6 +30,7 @@ def _node(value: Any, where: str) -> None:
 KEEP: dict[str, Shape] = {"keep": name, "tensors": many(name)}
 FORM = records(
     {"loop": name, "tile": positive},
+    {"loop": name, "tile": positive, "first": positive},
     KEEP,
     KEEP | {"of": table(row(count, positive), 1)},
     KEEP | {"only": many(name, 1)},
@@ -46,6 +47,8 @@ class StatedLoop:
     address: Address
     dim: str
     tile: int
+    ahead: int
+    """Iterations that its first step lacks: its grid begins so far ahead of what it goes through."""
 
 
 @dataclass(frozen=True)
@@ -175,15 +178,18 @@ class StatedTree:
 
     def _loop(self, node: Any, address: Address, above: Above, below: list[int]) -> Above:
         dim, tile = node["loop"], node["tile"]
+        first = node.get("first", tile)
         need(
             any(dim in self.chain.dims[n] for n in below), f"malformed: a loop over {dim}, which no statement below has"
         )
         extent, sizes = self.chain.extents[dim], dict(above.sizes)
         need(tile <= extent, f"malformed: a loop over {dim} in tiles of {tile}; there are {extent} iterations")
-        if tile >= sizes[dim]:
+        fine = first < tile or "first" not in node
+        need(fine, f"malformed: a loop over {dim} in tiles of {tile} that begins with no shorter one")
+        if first >= sizes[dim]:
             return above
-        loops = (*above.loops, StatedLoop(address, dim, tile))
-        return replace(above, loops=loops, sizes=tuple((sizes | {dim: tile}).items()))
+        loops = (*above.loops, StatedLoop(address, dim, tile, tile - first))
+        return replace(above, loops=loops, sizes=tuple((sizes | {dim: min(tile, sizes[dim])}).items()))
 
     def _keep(self, node: Any, address: Address, above: Above, below: list[int]) -> StatedKeep:
         level, tensors, of = node["keep"], node["tensors"], node.get("of", {})

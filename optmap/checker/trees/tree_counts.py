@@ -274,16 +274,16 @@ class _Counts:
                 axes = self._window(keep, tensor)
                 region = self._region(keep, tensor) if axes is None else None
                 held.append((tensor, self._dims(keep, tensor) if axes is None else axes, depths, region))
-        kinds, tiles = dict[str, list[Course]](), dict[str, list[int]]()
+        kinds = dict[str, list[Course]]()
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
-            tiles[dim] = [loop.tile for loop in leaf.above.loops if loop.dim == dim]
-            kinds[dim] = courses(extent, tiles[dim], tuple(cuts))
+            grids = [(loop.tile, loop.ahead) for loop in leaf.above.loops if loop.dim == dim]
+            kinds[dim] = courses(extent, grids, tuple(cuts))
         need(prod(map(len, kinds.values())) <= MOST, "not counted: too many kinds of iterations of pinned dims")
         if self.band is None:
             return self._most(kinds, held)
         others = {d: own for d, own in kinds.items() if d not in self.band.dims}
-        steps = [(loop.dim, loop.tile) for loop in leaf.above.loops if loop.dim in self.band.dims]
+        steps = [loop for loop in leaf.above.loops if loop.dim in self.band.dims]
         found = 0
         for chosen in product(*others.values()):
             holding = [self._holding(one, dict(zip(others, chosen, strict=True)), self.band) for one in held]

@@ -77,8 +77,9 @@ class BandRooms:
         self.trips += max(0, (min(high, beyond) - first) // loop.tile + 1)
         if self.trips > MOST_TRIPS:
             return
-        start = np.arange(low + (first - low) // loop.tile * loop.tile, min(high, beyond), loop.tile, dtype=self.kind)
-        end = np.minimum(start + loop.tile, high)
+        grid = low - loop.ahead
+        start = np.arange(grid + (first - grid) // loop.tile * loop.tile, min(high, beyond), loop.tile, dtype=self.kind)
+        start, end = np.maximum(low, start), np.minimum(start + loop.tile, high)
         inside = {**left, loop.dim: (start, end)}
         held = np.zeros_like(start) + words + self._at(depth + 1, inside)
         if depth + 1 == len(self.loops):

@@ -98,7 +98,8 @@ class BandRuns:
         loop = self.loops[place]
         box, start, many = self._trips(loop, left)
         inside = _some(left, box)
-        inside = {**inside, loop.dim: (start, np.minimum(start + loop.tile, inside[loop.dim][1]))}
+        low, high = inside[loop.dim]
+        inside = {**inside, loop.dim: (np.maximum(low, start), np.minimum(start + loop.tile, high))}
         (visited,) = np.nonzero(self.band.points(inside[self.band.first], inside[self.band.second]))
         box, many, inside = box[visited], many[visited], _some(inside, visited)
         courses = self._courses(place + 1, inside)
@@ -124,13 +125,16 @@ class BandRuns:
         """The trips of a loop in each of some boxes, alike ones in a row together.
 
         Returns:
-            The number of the box, where the first of the trips starts, and how many they are, in order.
+            The number of the box, where the first of the trips starts on the grid, and how many they are, in order.
         """
         (low, high), tile = left[loop.dim], loop.tile
+        low = low - loop.ahead
         beyond = -((low - high) // tile)
         begin, every = np.zeros_like(beyond), np.arange(beyond.size)
         ragged = (high - low) % tile != 0
         alone = [(every[ragged], beyond[ragged] - 1)]
+        if loop.first:
+            alone += [(every, np.zeros_like(beyond))]
         if loop.dim in self.dims:
             alone += [(every, (end - low) // tile) for end in self.cell[loop.dim]]
         if loop.dim in (self.band.first, self.band.second):
@@ -169,8 +173,9 @@ class BandRuns:
             low, high = first, beyond = now[loop.dim]
             if loop.dim in (self.band.first, self.band.second):
                 first, beyond = self.band.left(loop.dim, now[self.band.first], now[self.band.second])
-            start = low + ((beyond - 1 if last else first) - low) // loop.tile * loop.tile
-            now[loop.dim] = start, np.minimum(start + loop.tile, high)
+            grid = low - loop.ahead
+            start = grid + ((beyond - 1 if last else first) - grid) // loop.tile * loop.tile
+            now[loop.dim] = np.maximum(low, start), np.minimum(start + loop.tile, high)
         return now
 
     def _content(self, left: Ranges) -> Ranges:

@@ -41,7 +41,7 @@ from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
 from optmap.count.trees.runs import BoxRuns, Interval, size
-from optmap.count.trees.steps import Place, common, place_count, starts
+from optmap.count.trees.steps import Place, common, place_count, steps
 from optmap.count.trees.views import TensorView, UnboxedError, views_of
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
@@ -304,8 +304,8 @@ class _Boxes:
         loops = path.loops(keep.address)
         if self.band is not None:
             return BandRuns(self.band, loops, path.outside(keep), dims, cell).entered(self.extents)
-        steps = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
-        return BoxRuns(loops, path.outside(keep), dims).entered(0, steps)[0]
+        left = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
+        return BoxRuns(loops, path.outside(keep), dims).entered(0, left)[0]
 
     def _size(self, dims: tuple[str, ...], cell: Cell) -> int:
         """Elements of a cell that are touched."""
@@ -335,14 +335,14 @@ class _Boxes:
     def _take_banded(self, path: _Path, band: IndexBand, occupancy: Occupancy, pinned: Container[str]) -> None:
         """Take in the most that is held at any visit in a band."""
         loops, sides = path.loops(path.leaf.address), (band.first, band.second)
-        steps = [loop for loop in loops if loop.dim in sides]
+        banded = [loop for loop in loops if loop.dim in sides]
         others = [d for d in self.extents if d not in sides]
         for place in product(*(self._places(path, dim, every=dim in pinned) for dim in others)):
             at = dict(zip(others, place, strict=True))
             for part in occupancy.parts:
                 keeps = [(keep, tensor) for keep in path.keeps for tensor in keep.tensors & part.tensors]
                 holdings = [self._held(path, *each, band, at) for each in keeps if each[0].level == part.level]
-                found = BandRooms(band, steps, holdings).find({d: (0, self.extents[d]) for d in sides})
+                found = BandRooms(band, banded, holdings).find({d: (0, self.extents[d]) for d in sides})
                 if found is None:
                     raise UnboxedError(f"{path.leaf.statement} is visited in too many places of its band")
                 occupancy.take_words(part, found, path.leaf.statement)
@@ -382,18 +382,18 @@ class _Boxes:
         Args:
             path: with the loops.
             dim: whose.
-            every: whether all places of the steps are wanted, and not only the first, which is largest.
+            every: whether all places of the steps are wanted, and not only the first, which is largest where no loop
+                begins with a shorter one.
         """
+        loops = [loop for loop in path.loops(path.leaf.address) if loop.dim == dim]
+        every = every or any(loop.first for loop in loops)
         ends = {end for keep in path.keeps if dim in keep.of for end in (keep.of[dim].start, keep.of[dim].stop)}
         cuts = list(pairwise(sorted({0, self.extents[dim], *ends})))
         found: list[Place] = [((0, self.extents[dim]),)]
-        for loop in path.loops(path.leaf.address):
-            if loop.dim == dim:
-                inside = [
-                    (*before, (start, min(start + loop.tile, before[-1][1])))
-                    for before in found
-                    for start in (starts(before[-1], loop.tile, cuts) if every else before[-1][:1])
-                ]
-                kinds = {tuple(common(each, cuts) for each in place): place for place in reversed(inside)}
-                found = list(kinds.values())
+        for loop in loops:
+            inside = [
+                (*before, step) for before in found for step in steps(before[-1], loop, cuts)[: None if every else 1]
+            ]
+            kinds = {tuple(common(each, cuts) for each in place): place for place in reversed(inside)}
+            found = list(kinds.values())
         return found

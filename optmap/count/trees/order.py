@@ -117,10 +117,11 @@ class _Order:
             return
         inside, following = nodes[1:], (*address[:-1], address[-1] + 1)
         match nodes[0]:
-            case Loop(dim=dim, tile=tile):
-                trips = max(-(-len(child.ranges[dim]) // tile) for child in children)
+            case Loop(dim=dim, tile=tile) as loop:
+                trips = max(-(-(len(child.ranges[dim]) + loop.ahead) // tile) for child in children)
                 for trip in range(trips):
-                    steps = [_part(child, dim, trip * tile, tile) for child in children]
+                    start, end = max(0, trip * tile - loop.ahead), (trip + 1) * tile - loop.ahead
+                    steps = [_part(child, dim, start, end - start) for child in children]
                     yield from self._nodes(inside, following, self._slice(address, steps), (*times, (address, trip)))
             case Split(dim=dim, ways=ways):
                 split = []

@@ -40,7 +40,7 @@ class BoxRuns:
         loop = self.loops[place]
         inside = [
             (times, *self.entered(place + 1, {**steps, loop.dim: step}))
-            for step, times in _steps(steps[loop.dim], loop.tile).items()
+            for step, times in _steps(steps[loop.dim], loop).items()
         ]
         words = sum(times * entered for times, entered, _ in inside)
         varied = any(many for _, _, many in inside)
@@ -49,17 +49,18 @@ class BoxRuns:
         return (words if varied else inside[0][1]), varied
 
 
-def _steps(step: Step, tile: int) -> Counter[Step]:
+def _steps(step: Step, loop: Loop) -> Counter[Step]:
     """The steps of a loop, with how often each comes."""
-    size, (first, beyond) = step
-    trips = -(-size // tile)
-    special = {trip for trip in (first // tile, (beyond - 1) // tile, trips - 1) if 0 <= trip < trips}
+    (size, (first, beyond)), tile, ahead = step, loop.tile, loop.ahead
+    trips = -(-(size + ahead) // tile)
+    begin, end = (first + ahead) // tile, (beyond - 1 + ahead) // tile
+    special = {trip for trip in (0 if loop.first else begin, begin, end, trips - 1) if 0 <= trip < trips}
     found = Counter[Step]()
     for trip in special:
-        start = trip * tile
-        found[min(tile, size - start), (max(0, first - start), min(beyond - start, tile, size - start))] += 1
-    within = sum(1 for trip in special if first // tile < trip < (beyond - 1) // tile)
-    full = max(0, (beyond - 1) // tile - first // tile - 1) - within
+        start, stop = max(0, trip * tile - ahead), min(trip * tile - ahead + tile, size)
+        found[stop - start, (max(0, first - start), min(beyond, stop) - start)] += 1
+    within = sum(1 for trip in special if begin < trip < end)
+    full = max(0, end - begin - 1) - within
     found[tile, (0, tile)] += full
     found[tile, (0, 0)] += trips - len(special) - full
     return +found

@@ -20,25 +20,29 @@ def place_count(loops: Sequence[Loop], extents: Mapping[str, int]) -> int:
         for loop in (each for each in loops if each.dim == dim):
             inside = Counter[int]()
             for size, times in sizes.items():
-                inside[loop.tile] += size // loop.tile * times
-                inside[size % loop.tile] += times * (size % loop.tile > 0)
+                begin = min(loop.first, size)
+                full, rest = divmod(size - begin, loop.tile)
+                for some, many in ((begin, 1), (loop.tile, full), (rest, 1)):
+                    inside[some] += times * many * (some > 0)
             sizes = +inside
         total *= sum(sizes.values())
     return total
 
 
-def starts(step: Interval, tile: int, cuts: list[Interval]) -> list[int]:
-    """Where the steps of a loop begin, of all that lie otherwise between some cuts the first one at least.
+def steps(step: Interval, loop: Loop, cuts: list[Interval]) -> list[Interval]:
+    """The steps of a loop, of all that lie otherwise between some cuts the first one at least.
 
     Args:
         step: what the loop goes over.
-        tile: iterations of its steps.
+        loop: with the size of its steps.
         cuts: intervals that end where the next one begins.
     """
     first, beyond = step
-    trips = -(-(beyond - first) // tile)
-    near = {(end - first) // tile + more for _, end in cuts for more in (0, 1)}  # the others are like the one before
-    return [first + trip * tile for trip in sorted({0, trips - 1} | near) if 0 <= trip < trips]
+    grid, tile = first - loop.ahead, loop.tile
+    trips = -(-(beyond - grid) // tile)
+    near = {(end - grid) // tile + more for _, end in cuts for more in (0, 1)}  # the others are like the one before
+    some = sorted({0, min(1, loop.first), trips - 1} | near)
+    return [(max(first, grid + n * tile), min(grid + (n + 1) * tile, beyond)) for n in some if 0 <= n < trips]
 
 
 def common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:

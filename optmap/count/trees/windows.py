@@ -27,7 +27,7 @@ def iterations(loops: Sequence[Loop], extents: Mapping[str, int]) -> int:
     """Iterations of loops inside each other, an upper bound where last steps are shorter."""
     left, found = dict(extents), 1
     for loop in loops:
-        found *= -(-left[loop.dim] // loop.tile)
+        found *= -(-(left[loop.dim] + loop.ahead) // loop.tile)
         left[loop.dim] = min(left[loop.dim], loop.tile)
     return found
 
@@ -55,12 +55,12 @@ def entered(access: TensorAccess, loops: Sequence[Loop], outside: int, extents: 
     size: dict[str, Ints] = {d: np.full(1, n, kind) for d, n in extents.items()}
     begins = np.ones(1, bool)
     for number, loop in enumerate(loops):
-        trips = (-(-size[loop.dim] // loop.tile)).astype(np.int64)
+        trips = (-(-(size[loop.dim] + loop.ahead) // loop.tile)).astype(np.int64)
         rows = np.repeat(np.arange(len(trips)), trips)
         trip = (np.arange(len(rows)) - np.repeat(np.cumsum(trips) - trips, trips)).astype(kind)
         start, size = ({d: each[rows] for d, each in some.items()} for some in (start, size))
-        start[loop.dim] = start[loop.dim] + trip * loop.tile
-        size[loop.dim] = np.minimum(loop.tile, size[loop.dim] - trip * loop.tile)
+        begin, end = _step(loop, trip, size[loop.dim])
+        start[loop.dim], size[loop.dim] = start[loop.dim] + begin, end - begin
         begins = np.ones(len(rows), bool) if number < outside else begins[rows] & (trip == 0)
     content, shared = np.ones(len(begins), kind), np.where(begins, 0, 1).astype(kind)
     for axis in access.axes:
@@ -70,6 +70,12 @@ def entered(access: TensorAccess, loops: Sequence[Loop], outside: int, extents: 
         content *= values[1] - values[0]
         shared[1:] *= _common(values, slice(1, None), slice(-1))
     return int(content.sum() - shared.sum())
+
+
+def _step(loop: Loop, trip: Ints, size: Ints | int) -> tuple[Ints, Ints]:
+    """First and beyond of trips of a loop through so many iterations."""
+    start = trip * loop.tile - loop.ahead
+    return np.maximum(0, start), np.minimum(start + loop.tile, size)
 
 
 def _kind(access: TensorAccess, times: int, extents: Mapping[str, int]) -> Any:
@@ -111,15 +117,15 @@ def _in_turn(access: TensorAccess, loops: Mapping[int, Loop], outside: int, exte
     every, going_on, again = list[int](), list[int](), list[int]()
     for place in (*(n for n in range(len(access.axes)) if n not in loops), *loops):
         loop, axis = loops.get(place), access.axes[place]
-        trips = 1 if loop is None else -(-extents[loop.dim] // loop.tile)
+        trips = 1 if loop is None else iterations([loop], extents)
         if trips > MOST:
             return None
         kind = _kind(access, trips, extents)
         start: dict[str, Ints] = {d: np.zeros(trips, kind) for d in axis.dims}
         size: dict[str, Ints] = {d: np.full(trips, extents[d], kind) for d in axis.dims}
         if loop is not None:
-            start[loop.dim] = np.arange(trips).astype(kind) * loop.tile
-            size[loop.dim] = np.minimum(loop.tile, extents[loop.dim] - start[loop.dim])
+            begin, end = _step(loop, np.arange(trips).astype(kind), extents[loop.dim])
+            start[loop.dim], size[loop.dim] = begin, end - begin
         values = _values(axis, start, size) if axis.dims else (np.zeros(1, kind), np.ones(1, kind))
         if values is None:
             return None

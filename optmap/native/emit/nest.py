@@ -134,7 +134,7 @@ def _heading(level: LevelMapping, regions: dict[str, DimRegion], taken: tuple[st
 
 
 @contextmanager
-def tile_loop(out: Writer, name: str, tile: int, region: DimRegion) -> Iterator[DimRegion]:
+def tile_loop(out: Writer, name: str, tile: int, region: DimRegion, first: int = 0) -> Iterator[DimRegion]:
     """A loop over the tiles of a region around what is written inside; the last tile may be ragged.
 
     Args:
@@ -142,10 +142,18 @@ def tile_loop(out: Writer, name: str, tile: int, region: DimRegion) -> Iterator[
         name: of its variable, the first iteration of a tile; `NAME_end` is that after the last of a ragged one.
         tile: iterations of a full one.
         region: what is cut into them.
+        first: iterations of the first one, if these are fewer; else 0.
 
     Yields:
         What one trip works on.
     """
+    if first:
+        found = DimRegion(start=name, end=f"{name}_end", size=min(tile, region.size), whole=False)
+        begin, end = region.start, region.end
+        with out.block(f"for (long {name} = {begin}, {found.end}; {name} < {end}; {name} = {found.end})"):
+            out.line(f"{found.end} = smaller({name} + ({name} == {begin} ? {first} : {tile}), {end});")
+            yield found
+        return
     whole = tile == 1 or (region.whole and region.size % tile == 0)
     found = DimRegion(start=name, end=f"{name} + {tile}" if whole else f"{name}_end", size=tile, whole=whole)
     with out.block(f"for (long {name} = {region.start}; {name} < {region.end}; {name} += {tile})"):

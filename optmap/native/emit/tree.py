@@ -181,9 +181,9 @@ class _TreeFunction:
                 match node:
                     case Keep():
                         self.out.comment(str(node))
-                    case Loop(dim=dim, tile=tile) if tile < regions[dim].size:
+                    case Loop(dim=dim, tile=tile, first=first) if node.restricts(regions[dim].size):
                         name = f"{self.dims[dim]}_{depth}"
-                        inside = loops.enter_context(tile_loop(self.out, name, tile, regions[dim]))
+                        inside = loops.enter_context(tile_loop(self.out, name, tile, regions[dim], first))
                         regions, depth = {**regions, dim: inside}, depth + 1
                     case Sequence(branches=branches):
                         for tensor in (tensor for tensor, home in self.homes.items() if home == (*base, number)):

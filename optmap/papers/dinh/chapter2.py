@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
 from math import ceil, isqrt
@@ -10,24 +10,34 @@ from math import ceil, isqrt
 import numpy as np
 
 from optmap.api import bound
-from optmap.bounds.exponents.lattice import Row, closure, image_rank, kernel
+from optmap.bounds.exponents.lattice import Row, image_rank
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
+from optmap.papers.counting import PRODUCT, map_space
+from optmap.papers.exponents import least_sum, unit_rows
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, held, improved, refuted
 from optmap.questions.options import Merit
 from optmap.search import random_nests
-from optmap.solvers.exact import linear_program, solve_exact
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
 
 CHAPTER2 = Collected()
-PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
 DRAWN = 100_000
 """Valid mappings of the histogram."""
 PROJECTIONS = {"A": (0, 2), "B": (2, 1), "C": (0, 1)}
+
+
+@CHAPTER2.item("Section 2.2.2", "Size of a mapspace", where="section 2.2.2")
+def mapspace() -> Rows:
+    """Of ResNet-50's conv2 on Gemmini, each mesh one level, by the formula of another paper."""
+    fabric = fabric_of(library.workload("resnet50/conv2"), library.machine("gemmini"))
+    meshes = sum(memory.x.size * memory.y.size > 1 for memory in fabric.memories)
+    memories = len(fabric.memories)
+    size = map_space((n for n in fabric.extents if n > 1), levels=memories + meshes, memories=memories)
+    yield claimed("mappings, valid or not", "over 10^20", float(size), holds=size > 10**20)
 
 
 @CHAPTER2.item("Figure 2.2.1", "EDP of 100K random valid mappings", where="section 2.2", points=("conv2", "KTQ", "FF1"))
@@ -167,36 +177,6 @@ def convolution_maps(stride: int) -> list[tuple[Row, ...]]:
     """Image, filter and output of (4.1.2); dims b c k w h r s."""
     image = ((1, 0, 0, 0, 0, 0, 0), (0, 1, 0, 0, 0, 0, 0), (0, 0, 0, stride, 0, 1, 0), (0, 0, 0, 0, stride, 0, 1))
     return [image, unit_rows((1, 2, 5, 6), 7), unit_rows((0, 2, 3, 4), 7)]
-
-
-def unit_rows(dims: Sequence[int], width: int) -> tuple[Row, ...]:
-    """The matrix of a projection on some dims."""
-    return tuple(tuple(int(place == dim) for place in range(width)) for dim in dims)
-
-
-def least_sum(
-    maps: Sequence[tuple[Row, ...]], width: int, *, scaled: bool = False
-) -> tuple[Fraction | None, tuple[Fraction, ...]]:
-    """The least sum of exponents in [0, 1] that meet the rank conditions of the lattice, exactly.
-
-    Args:
-        maps: a matrix per tensor.
-        width: dims.
-        scaled: whether the scaling constraint of Theorem 10 is added.
-
-    Returns:
-        The sum and the exponents; None and no exponents if there are none.
-    """
-    spaces = closure(frozenset(kernel(rows, width) for rows in maps), width) or ()
-    rows = [[image_rank(own, space) for own in maps] for space in spaces if space]
-    lower: list[int] = [len(space) for space in spaces if space]
-    upper: list[int | None] = [None] * len(rows)
-    if scaled:
-        rows.append([len(own) for own in maps])
-        lower.append(width)
-        upper.append(width)
-    found = solve_exact(linear_program([1] * len(maps), rows, row_lower=lower, row_upper=upper, upper=[1] * len(maps)))
-    return found.objective, tuple(found.x)
 
 
 @CHAPTER2.item("Tiles of section 2.3.2", "A product tiled by sqrt(M) has the order of (2.3.4)", where="section 2.3.2")

@@ -10,7 +10,9 @@ from math import log
 import numpy as np
 
 from optmap.api import bound
-from optmap.papers.dinh.chapter2 import PRODUCT, PROJECTIONS, least_sum, unit_rows
+from optmap.papers.counting import PRODUCT
+from optmap.papers.dinh.chapter2 import PROJECTIONS
+from optmap.papers.exponents import least_sum, unit_rows
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, refuted
 from optmap.programs.loglp_face import projective_face

@@ -9,6 +9,7 @@ from random import Random
 
 from optmap.api import solve
 from optmap.baselines.randomized import RandomizedProduct, randomized_bound, randomized_tiling
+from optmap.papers.counting import PRODUCT
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held, refuted, unreachable
 from optmap.workloads.workload import Semantics
@@ -164,7 +165,7 @@ def assignment() -> Rows:
 def spatial() -> Rows:
     """A product with i along the units of a row, which B[k,j] does not have: children that one read of B serves."""
     answer = solve(
-        "C[i,j] += A[i,k]*B[k,j]",
+        PRODUCT,
         extents={"i": 4, "j": 4, "k": 4},
         machine="eyeriss_like",
         method="exact",

@@ -9,7 +9,9 @@ from random import Random
 
 from optmap.api import bound
 from optmap.bounds.exponents.lattice import Row, canonical, image_rank, intersection, rank, space_sum
-from optmap.papers.dinh.chapter2 import convolution_maps, least_sum, unit_rows
+from optmap.papers.counting import PRODUCT
+from optmap.papers.dinh.chapter2 import convolution_maps
+from optmap.papers.exponents import least_sum, unit_rows
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, refuted
@@ -17,7 +19,7 @@ from optmap.workloads.parser import parse_workload
 
 LATTICES = Collected()
 NESTS = {
-    "matrix product": ("C[i,j] += A[i,k]*B[k,j]", {"i": 256, "j": 256, "k": 256}),
+    "matrix product": (PRODUCT, {"i": 256, "j": 256, "k": 256}),
     "n-body": ("F[i] += P[i]*Q[j]", {"i": 4096, "j": 4096}),
     "MTTKRP": ("M[i,j] += A[i,k,l]*B[k,j]*C[l,j]", {"i": 128, "j": 128, "k": 128, "l": 128}),
 }

@@ -6,22 +6,23 @@ from fractions import Fraction
 from math import isqrt, sqrt
 
 from optmap.api import bound
-from optmap.bounds.exponents.lattice import Row, closure, image_rank, kernel
+from optmap.bounds.exponents.lattice import kernel
 from optmap.files import library
-from optmap.papers.counting import entering
-from optmap.papers.ioopt.derivations import CONV1D, MAPS, PRODUCT
+from optmap.papers.counting import PRODUCT, entering
+from optmap.papers.exponents import rank_conditions, unit_rows
+from optmap.papers.ioopt.derivations import CONV1D, MAPS, tensor_maps
+from optmap.papers.ioopt.derivations import exponents as least_exponents
 from optmap.papers.ioopt.experiments import TCCG
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, held, improved, refuted, unreachable
-from optmap.solvers.exact import linear_program, solve_exact
 from optmap.workloads.parser import parse_workload
 
 OPENING, DEFINITIONS = Collected(), Collected()
 SIZES = {"f": 12, "x": 30, "c": 8, "w": 3}
 TILE = {"f": 4, "x": 1, "c": 2, "w": 3}
 """Of Listing 3."""
-UNREDUCED: tuple[Row, ...] = tuple(tuple(int(place == dim) for place in range(7)) for dim in range(6))
+UNREDUCED = unit_rows(range(6), 7)
 """phi_1 without the reduction: (b, c, f, x, y, h, 0)."""
 
 
@@ -87,27 +88,11 @@ def reductions() -> Rows:
     yield claimed(
         "dims of the kernel of phi_1, without and with", "bigger", f"{without}, {with_}", holds=with_ > without
     )
-    yield held("power of 1/S, reductions detected, O(N^7/S)", 1, float(_sigma(MAPS["phi_1"], small=False) - 1))
-    yield held(
-        "power of 1/S, h and w small, O(sqrt(HW) N^5/sqrt(S))", 0.5, float(_sigma(MAPS["phi_1"], small=True) - 1)
-    )
+    yield held("power of 1/S, reductions detected, O(N^7/S)", 1, float(least_exponents(small=False)[0] - 1))
+    yield held("power of 1/S, h and w small, O(sqrt(HW) N^5/sqrt(S))", 0.5, float(least_exponents(small=True)[0] - 1))
     yield unreachable(
         "power of N without", 4, why="which dependences the earlier version of the tool takes is not in the text"
     )
-
-
-def _sigma(first: tuple[Row, ...], *, small: bool) -> Fraction:
-    """The least s_1 + s_2 + s_3 with a map for Out."""
-    maps = [first, MAPS["phi_2"], MAPS["phi_3"], *([MAPS["phi_sd"]] if small else [])]
-    rows, lower = _conditions(maps)
-    cost = [1, 1, 1, *([0] if small else [])]
-    return solve_exact(linear_program(cost, rows, row_lower=lower, upper=[1] * len(maps))).objective or Fraction(0)
-
-
-def _conditions(maps: list[tuple[Row, ...]]) -> tuple[list[list[int]], list[int]]:
-    """Rank conditions over the lattice of kernels."""
-    spaces = closure(frozenset(kernel(rows, 7) for rows in maps), 7) or ()
-    return [[image_rank(own, space) for own in maps] for space in spaces if space], [len(s) for s in spaces if s]
 
 
 @DEFINITIONS.item("Figure 3d", "Exponents of a convolution", where="section 5.4")
@@ -118,13 +103,12 @@ def exponents() -> Rows:
         ("no small dims: s_j = 2/3", [third] * 3, False),
         ("small dims: s_j = s_sd = 1/2", [half] * 4, True),
     ):
-        maps = [MAPS["phi_1"], MAPS["phi_2"], MAPS["phi_3"], *([MAPS["phi_sd"]] if small else [])]
         broken = sum(
             sum(a * s for a, s in zip(row, printed, strict=True)) < least
-            for row, least in zip(*_conditions(maps), strict=True)
+            for row, least in zip(*rank_conditions(tensor_maps(small=small), 7), strict=True)
         )
         yield claimed(f"{title}: conditions that are broken", 0, broken, holds=not broken)
-        yield held(f"{title}: sigma", sum(printed[:3]), _sigma(MAPS["phi_1"], small=small))
+        yield held(f"{title}: sigma", sum(printed[:3]), least_exponents(small=small)[0])
 
 
 @DEFINITIONS.item("Section 6, closed form", "T = sqrt(S + 1) - 1 fills the memory", where="section 6")

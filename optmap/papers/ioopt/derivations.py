@@ -9,17 +9,16 @@ from math import isqrt, prod, sqrt
 from random import Random
 
 from optmap.api import bound, solve
-from optmap.bounds.exponents.lattice import Row, closure, image_rank, kernel
-from optmap.papers.counting import entering
+from optmap.bounds.exponents.lattice import image_rank
+from optmap.papers.counting import PRODUCT, entering
+from optmap.papers.exponents import Matrix, least_sum
 from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, held, improved, refuted
-from optmap.solvers.exact import linear_program, solve_exact
 from optmap.symbolic.ioopt import reuse_orders, reuse_sets
 from optmap.workloads.parser import parse_workload
 
 DERIVATIONS = Collected()
-PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
 CONV1D = "Out[f,x] += Image[c,x+w]*Filter[f,c,w]"
 CONV2D = "Out[b,f,x,y] += Image[b,c,x+w,y+h]*Filter[f,c,w,h]"
 
@@ -150,7 +149,7 @@ def algorithm_1() -> Rows:
     )
 
 
-MAPS: dict[str, tuple[Row, ...]] = {
+MAPS: dict[str, Matrix] = {
     # dims b c f x y h w
     "phi_1": ((1, 0, 0, 0, 0, 0, 0), (0, 0, 1, 0, 0, 0, 0), (0, 0, 0, 1, 0, 0, 0), (0, 0, 0, 0, 1, 0, 0)),
     "phi_2": ((0, 0, 0, 1, 0, 0, 1), (0, 0, 0, 0, 1, 1, 0), (0, 1, 0, 0, 0, 0, 0), (1, 0, 0, 0, 0, 0, 0)),
@@ -158,7 +157,7 @@ MAPS: dict[str, tuple[Row, ...]] = {
     "phi_sd": ((0, 0, 0, 0, 0, 1, 0), (0, 0, 0, 0, 0, 0, 1)),
 }
 """Figure 3b with x + w and y + h, as the constraints of Figure 3c have it."""
-AS_PRINTED: tuple[Row, ...] = (
+AS_PRINTED: Matrix = (
     (0, 0, 0, 1, 0, 1, 0),
     (0, 0, 0, 0, 1, 0, 1),
     (0, 1, 0, 0, 0, 0, 0),
@@ -170,8 +169,8 @@ AS_PRINTED: tuple[Row, ...] = (
 @DERIVATIONS.item("Figure 3", "Brascamp-Lieb exponents of a convolution", where="section 5.4")
 def figure_3() -> Rows:
     """Least sums of exponents over the lattice, small dims as a map of their own; and phi_2 as printed."""
-    yield held("sigma without small dims", 2, _sigma(small=False))
-    yield held("sigma with h and w small", 1.5, float(_sigma(small=True)))
+    yield held("sigma without small dims", 2, exponents(small=False)[0])
+    yield held("sigma with h and w small", 1.5, float(exponents(small=True)[0]))
     difference = ((0, 0, 0, -1, 0, 0, 1),)
     printed, right = image_rank(AS_PRINTED, difference), image_rank(MAPS["phi_2"], difference)
     yield refuted(
@@ -189,12 +188,12 @@ def figure_3() -> Rows:
 def theorem_5_1() -> Rows:
     """Random sets of operations of a convolution, and boxes, against the product of their projections."""
     for small, text in ((False, "|E| <= K^2"), (True, "|E| <= K^(3/2) * sqrt(HW)")):
-        maps = [MAPS[name] for name in ("phi_1", "phi_2", "phi_3", *(["phi_sd"] if small else []))]
-        _, exponents = _exponents(small=small)
+        maps = tensor_maps(small=small)
+        _, least = exponents(small=small)
         broken, above, tightest = 0, 0, 0.0
         for chosen in _sets():
             images = [len({_sent(rows, point) for point in chosen}) for rows in maps]
-            limit = prod(size ** float(own) for size, own in zip(images, exponents, strict=True))
+            limit = prod(size ** float(own) for size, own in zip(images, least, strict=True))
             largest, taps = max(images[:3]), len({point[5:] for point in chosen})
             bounded = largest**1.5 * sqrt(taps) if small else largest**2
             broken += len(chosen) > limit * (1 + 1e-9)
@@ -223,21 +222,16 @@ def _sets() -> Iterator[set[tuple[int, ...]]]:
         yield set(box if number % 4 == 0 else rng.sample(box, rng.randint(1, len(box))))
 
 
-def _sent(rows: tuple[Row, ...], point: tuple[int, ...]) -> tuple[int, ...]:
+def _sent(rows: Matrix, point: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sum(a * b for a, b in zip(row, point, strict=True)) for row in rows)
 
 
-def _sigma(*, small: bool) -> Fraction:
-    """The least s_1 + s_2 + s_3."""
-    return _exponents(small=small)[0]
+def tensor_maps(*, small: bool) -> list[Matrix]:
+    """The maps of the output, the image and the filter, and of the dims h and w if these are small."""
+    return [MAPS[name] for name in ("phi_1", "phi_2", "phi_3", *(["phi_sd"] if small else []))]
 
 
-def _exponents(*, small: bool) -> tuple[Fraction, tuple[Fraction, ...]]:
+def exponents(*, small: bool) -> tuple[Fraction, tuple[Fraction, ...]]:
     """The least s_1 + s_2 + s_3 and the exponents that attain it, that of the small dims last."""
-    maps = [MAPS[name] for name in ("phi_1", "phi_2", "phi_3", *(["phi_sd"] if small else []))]
-    spaces = closure(frozenset(kernel(rows, 7) for rows in maps), 7) or ()
-    rows = [[image_rank(own, space) for own in maps] for space in spaces if space]
-    lower = [len(space) for space in spaces if space]
-    cost = [1, 1, 1, *([0] if small else [])]
-    found = solve_exact(linear_program(cost, rows, row_lower=lower, upper=[1] * len(maps)))
-    return found.objective or Fraction(0), tuple(found.x)
+    sigma, found = least_sum(tensor_maps(small=small), 7, free=int(small))
+    return sigma or Fraction(0), found

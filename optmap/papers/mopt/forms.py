@@ -11,7 +11,9 @@ from random import Random
 from optmap.count.levels.cost import evaluate_cost
 from optmap.files.inputs import machine_of
 from optmap.loop_orders.classes import DataflowClass, dataflow_classes
+from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.papers.counting import PRODUCT, Sizes
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, held, refuted
 from optmap.workloads.parser import parse_workload
@@ -32,7 +34,6 @@ PRINTED = (
     "<{n,c,h,w,s},r,k>",
 )
 """The list after `only eight equivalence classes`, as printed."""
-Sizes = dict[str, int]
 
 
 def volume(order: str, extents: Sizes, tile: Sizes) -> int:
@@ -52,12 +53,12 @@ def volume(order: str, extents: Sizes, tile: Sizes) -> int:
             box = {**tile, at: extents[at]}
         else:
             box, trips = tile, trips * (extents[at] // tile[at])
-        total += trips * _footprint(tensor, box) * (2 if tensor == "Out" else 1)
+        total += trips * tile_words(tensor, box) * (2 if tensor == "Out" else 1)
     return total
 
 
-def _footprint(tensor: str, t: Sizes) -> int:
-    """Words of a box of a tensor."""
+def tile_words(tensor: str, t: Sizes) -> int:
+    """Words of a tensor that a tile needs, its term in (4)."""
     if tensor == "In":
         return t["n"] * t["c"] * (t["h"] + t["r"] - 1) * (t["w"] + t["s"] - 1)
     return prod(size for dim, size in t.items() if dim not in ABSENT[tensor])
@@ -81,7 +82,7 @@ def configurations() -> Rows:
 def product() -> Rows:
     """DV of the tile loops it, jt, kt, as the levels of this package count them."""
     yield held("permuted variants of the loops of a tiled product", 36, factorial(3) ** 2)
-    workload = parse_workload("C[i,j] += A[i,k]*B[k,j]", {"i": 24, "j": 20, "k": 18})
+    workload = parse_workload(PRODUCT, {"i": 24, "j": 20, "k": 18})
     (ni, nj, nk), (ti, tj, tk) = (24, 20, 18), (6, 5, 3)
     printed = (ni // ti) * (nj // tj) * (ti * nk + tj * nk + 2 * ti * tj)
     yield held(
@@ -90,10 +91,16 @@ def product() -> Rows:
 
 
 def counted(workload: Workload, tile: Sizes, order: tuple[str, ...]) -> int:
-    """Words by the per-level form of this package."""
-    machine = machine_of(None, "1000000w")
+    """Words by the per-level form of this package, whatever fits."""
+    machine, mapping = one_level(1_000_000, tile, order)
+    return evaluate_cost(workload, machine, mapping).levels[0].traffic_words
+
+
+def one_level(words: int, tile: Sizes, order: tuple[str, ...]) -> tuple[Machine, Mapping]:
+    """A machine with so many words of fast memory, and tiles in it, loops over them outermost first."""
+    machine = machine_of(None, f"{words}w")
     level = LevelMapping(level=machine.levels[0].name, tile=tile, permutation=order, spatial={})
-    return evaluate_cost(workload, machine, Mapping(levels=(level,))).levels[0].traffic_words
+    return machine, Mapping(levels=(level,))
 
 
 @FORMS.item("Formulas of section 4", "Data volume of the eight classes", where="section 4, (5)")
@@ -175,7 +182,7 @@ def misprints() -> Rows:
     """The kernel's volume with innermost r as printed, and the tile of the output in section 3."""
     extents, tile = next(iter(cases(1)))
     q = {dim: extents[dim] // tile[dim] for dim in DIMS}
-    kernel = _footprint("Ker", tile)
+    kernel = tile_words("Ker", tile)
     right = prod(q.values()) * kernel
     printed = q["n"] * q["k"] * (extents["c"] / tile["r"]) * (extents["r"] / tile["h"]) * q["w"] * q["h"] * kernel
     yield refuted(

@@ -11,6 +11,7 @@ from optmap.count.levels.cost import evaluate_cost
 from optmap.files import library
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
+from optmap.papers.counting import PRODUCT
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, held
 from optmap.symbolic.numbers import divisors_of
@@ -18,7 +19,6 @@ from optmap.workloads.amounts import Capacity
 from optmap.workloads.parser import parse_workload
 
 REGIONS = Collected()
-TEXT = "C[i,j] += A[i,k]*B[k,j]"
 SIDE = 8
 WORDS = (20, 80)
 """Of the two levels."""
@@ -37,7 +37,7 @@ def two_levels() -> Machine:
 @REGIONS.item("Figure 3", "The minimum of a maximum, region by region", where="section 5")
 def figure_3() -> Rows:
     """Every mapping of a small product on two levels, tiles that divide: each level's least where it is the largest."""
-    machine, workload = two_levels(), parse_workload(TEXT, dict.fromkeys("ijk", SIDE))
+    machine, workload = two_levels(), parse_workload(PRODUCT, dict.fromkeys("ijk", SIDE))
     names = [level.name for level in machine.levels]
     least: dict[str, float] = {}
     whole, seen = float("inf"), 0

@@ -13,15 +13,15 @@ CODE = {
     "FactorFlow": "its three nested heuristics are named and not described",
 }
 """What the text has of the other tools."""
-OTHERS = "the others"
+OTHERS, BEST = "the others", "the best of the other tools"
 EDP = {
-    "the best of the other tools": ("1.0 to 1.6 on Eyeriss, 1.0 to 2.1 on Simba and TPUv1", OTHERS),
+    BEST: ("1.0 to 1.6 on Eyeriss, 1.0 to 2.1 on Simba and TPUv1", OTHERS),
     "Timeloop": ("1.0 to 18,000", "Timeloop"),
     "LOMA and SALSA": ("1.0 to 27", "LOMA"),
     "FactorFlow": ("up to 2.4", "FactorFlow"),
 }
 TIME = {
-    "the best of the other tools": "1.4 to 18 on Eyeriss, 1.2 to 182 on Simba and TPUv1",
+    BEST: "1.4 to 18 on Eyeriss, 1.2 to 182 on Simba and TPUv1",
     "Timeloop": "1.2 to 2,700",
     "LOMA and SALSA": "1.4 to 182",
     "FactorFlow": "77 on average",
@@ -29,21 +29,21 @@ TIME = {
 VISITED = {"Timeloop": 40.0, "LOMA and SALSA": 4.8, "FactorFlow": 5.1}
 """Means of mappings visited over QuickFlow's."""
 ANOTHER = "seconds on a Ryzen 3900XT"
-LEAST = 1.0
-"""The least gain over the best of the other tools, on both groups of machines of section V-B."""
 
 
 @CLAIMS.item("Abstract", "Better and faster than the best of four tools", where="abstract and section I")
 def abstract() -> Rows:
     """The ranges that are printed; one of them beside those of section V-B."""
+    ranges = [part.split() for part in EDP[BEST][0].split(", ")]
+    least = min(float(low) for low, *_ in ranges)
     yield unreachable("EDP of the best of four tools over QuickFlow's", "1 to 2.1", why=_why(OTHERS))
     yield unreachable("seconds of the best of four tools over QuickFlow's", "up to 182, 24 on average", why=ANOTHER)
     yield refuted(
         "least EDP of the best of four tools over QuickFlow's, contribution (4)",
         1.2,
-        LEAST,
+        least,
         counterexample="section V-B has 1.0 to 1.6 on Eyeriss and 1.0 to 2.1 on the others; 1.2 is their average",
-        false=LEAST < 1.2,
+        false=least < 1.2,
     )
 
 

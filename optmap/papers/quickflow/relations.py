@@ -13,9 +13,10 @@ from optmap.api import solve
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.files import library
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.papers.buffers import Sizes, all_orders, buffers, outer_words
+from optmap.papers.buffers import all_orders, buffers, outer_words
+from optmap.papers.counting import Sizes
 from optmap.papers.items import Collected, Rows
-from optmap.papers.quickflow.setup import CONVOLUTION, KERNELS, MACHINES
+from optmap.papers.quickflow.setup import CONVOLUTION, KERNELS, MACHINES, listed_values, map_space_of
 from optmap.papers.rows import ClaimRow, claimed, held, refuted, unreachable
 from optmap.questions.options import Merit
 from optmap.search import random_nests
@@ -112,9 +113,7 @@ def relations() -> Rows:
     yield claimed("equi-dataflow classes beside equi-reuse ones", "fewer", len(flows), holds=len(flows) < len(every))
     met, whole = _reached((12, 8), 4)
     yield held("allocations of extents (12, 8) to four levels that moves reach from the outermost", whole, met)
-    shares = [
-        _surviving(f"quickflow/{kernel}", machine) for kernel, machine in zip(KERNELS, 7 * list(MACHINES), strict=False)
-    ]
+    shares = [_surviving(kernel, machine) for kernel, machine in zip(KERNELS, 7 * list(MACHINES), strict=False)]
     yield unreachable(
         "permutations per level that survive, on average",
         2.17,
@@ -173,9 +172,9 @@ def _reached(extents: Sequence[int], levels: int) -> tuple[int, int]:
     return len(met), len(whole)
 
 
-def _surviving(workload: str, machine: str) -> float:
+def _surviving(kernel: str, machine: str) -> float:
     """Equi-dataflow classes per memory, on average over random valid mappings."""
-    own = fabric_of(library.workload(workload).with_semantics(Semantics.ASSIGN), library.machine(machine))
+    own = map_space_of(kernel, machine)
     drawn = random_nests(own, DRAWN // 10, np.random.default_rng(1))
     valid = np.flatnonzero(evaluate_batch(drawn, own).valid)[:20]
     kept = reuse_classes(own.operands, tuple(range(len(own.dims))))
@@ -192,7 +191,7 @@ def spread() -> Rows:
     """EDP of the worst over that of the best of random valid mappings, on the spaces of a kernel."""
     ratios = []
     for machine in MACHINES:
-        own = fabric_of(library.workload("quickflow/IV").with_semantics(Semantics.ASSIGN), library.machine(machine))
+        own = map_space_of("IV", machine)
         cost = evaluate_batch(random_nests(own, 10 * DRAWN, np.random.default_rng(1)), own)
         values = cost.merit(Merit.EDP)[cost.valid]
         ratios.append(float(values.max() / values.min()))
@@ -233,7 +232,7 @@ def enumeration() -> Rows:
     rng, wrong = Random(3), 0
     for _ in range(200):
         m, n, a, b = (*rng.choice(((1, 2), (2, 3), (3, 4))), rng.randint(1, 60), rng.randint(1, 9))
-        wrong += pair_values(m, n, a, b) != len({m * i + n * j for i in range(a) for j in range(b)})
+        wrong += pair_values(m, n, a, b) != listed_values(m, n, a, b)
     yield claimed("tile sizes of 200 of strided and dilated kernels that differ from a list", 0, wrong, holds=not wrong)
     yield unreachable(
         "percent of the model's time that is saved", 42, why="profiled with the authors' code and machine"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from math import comb, factorial, gcd
+from math import factorial, gcd
 
 from optmap.files import library
-from optmap.machines.fabric import fabric_of
+from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.machine import Machine
-from optmap.papers.counting import window_steps
+from optmap.papers.counting import map_space, window_steps
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held, unreachable
 from optmap.search.quickflow import reuse_classes
@@ -54,14 +54,22 @@ ENTRY_BYTES = {"Accumulator": 4, "PEAccuBuffer": 3}
 CONVOLUTION = "O[k,p,q] += I[c,p+r,q+s]*W[k,c,r,s]"
 
 
+def map_space_of(kernel: str, machine: str) -> Fabric:
+    """A kernel of Table I as a machine of Table II sees it, outputs starting empty."""
+    return fabric_of(library.workload(f"quickflow/{kernel}").with_semantics(Semantics.ASSIGN), library.machine(machine))
+
+
 @SETUP.item("|MS|", "Size of the map-space", where="section III-D")
-def map_space() -> Rows:
+def size_of_map_space() -> Rows:
     """With L = 5 levels, 4 of them memories, and six dims of five factors each."""
-    levels, memories, dims, factors = 5, 4, 6, 5
-    alike = comb(factors + levels - 1, levels - 1)  # five times the same prime: the fewest allocations
-    size = factorial(dims) ** memories * alike**dims
+    size = map_space([2**5] * 6, levels=5, memories=4)  # five times the same prime: the fewest allocations
     yield claimed("mappings, five equal factors per dim", "> 10^21", float(size), holds=size > 10**21)
     yield held("permutations per memory of a simple convolution", 720, factorial(6))
+
+
+def listed_values(m: int, n: int, a: int, b: int) -> int:
+    """Distinct values of m*i + n*j, 0 <= i < a and 0 <= j < b, as a list has them."""
+    return len({m * i + n * j for i in range(a) for j in range(b)})
 
 
 @SETUP.item("Formula for |S|", "Distinct values of m*a + n*b", where="section IV-A")
@@ -73,7 +81,7 @@ def distinct_values() -> Rows:
             continue
         for a, b in product(range(1, 15), repeat=2):
             seen += 1
-            wrong += pair_values(m, n, a, b) != len({m * i + n * j for i in range(a) for j in range(b)})
+            wrong += pair_values(m, n, a, b) != listed_values(m, n, a, b)
     yield claimed(f"of {seen:,} boxes, those where it differs from a list of values", 0, wrong, holds=not wrong)
 
 

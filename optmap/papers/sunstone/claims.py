@@ -9,7 +9,7 @@ from optmap.papers.items import Collected, Rows
 from optmap.papers.proving import verified
 from optmap.papers.rows import claimed, held, unreachable
 from optmap.papers.sunstone.evaluation import SLOW, TIME, found
-from optmap.papers.sunstone.thresholds import FAST, ThresholdSpace, only_along
+from optmap.papers.sunstone.thresholds import FAST_USES, ThresholdSpace, only_along
 from optmap.search.sunstone.sizes import space_sizes
 from optmap.workloads.workload import Semantics
 
@@ -60,7 +60,7 @@ def table_1() -> Rows:
     yield held("dims to build each tile and unroll where ofmap is reused", 4, len(workload.only.output.dims))
     fabric = fabric_of(workload.with_semantics(Semantics.ASSIGN), machine)
     for tool, printed, axes in (
-        ("dMazeRunner", 4, ThresholdSpace(fabric, FAST).axes),
+        ("dMazeRunner", 4, ThresholdSpace(fabric, FAST_USES).axes),
         ("Interstellar", 2, (fabric_of(workload, only_along(machine, ("c", "k"))).memories[1].x,)),
     ):
         yield held(f"{tool}: dims to unroll", printed, sum(axes[0].allowed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optmap.api import solve
@@ -18,14 +19,18 @@ WITHOUT: dict[str, dict[str, Any]] = {
     "these tiles, and lanes that must all be in use,": {"reuse-dims": "off", "utilisation": 0.85},
 }
 """Rules that may leave out good mappings, in words, and the settings without them."""
+LAYERS = tuple(f"R{number}" for number in range(1, 13))
+"""Of ResNet-18, in the library."""
 ALL = "all layers"
 """A point of its own, as the sum over them is printed."""
 OTHERS = "mttkrp_nell2 mttkrp_netflix mttkrp_poisson1 ttmc_nell2 ttmc_netflix ttmc_poisson1 sddmm_bcsstk17 sddmm_cant"
 TIME = "seconds of another machine"
-Found = Answer[Any, Any]
+Solved = Answer[Any, Any]
+Numbers = Sequence[Mapping[str, float]]
+"""The amounts of layers, by name."""
 
 
-def found(workload: str, machine: str, method: str, seconds: float = 300, **settings: Any) -> Found:
+def found(workload: str, machine: str, method: str, seconds: float = 300, **settings: Any) -> Solved:
     """The answer of a method over mappings with perfect factors, seed 0."""
     return solve(
         workload,
@@ -46,7 +51,7 @@ def beside_chance(workload: str, machine: str, said: str) -> Rows:
     yield from beside(workload, machine, said, mine, chance)
 
 
-def beside(workload: str, machine: str, said: str, mine: Found, chance: Found) -> Rows:
+def beside(workload: str, machine: str, said: str, mine: Solved, chance: Solved) -> Rows:
     """An answer of Sunstone's and one of a random search side by side."""
     ratio = float(chance.cost / mine.cost)
     name = workload.partition("/")[2]
@@ -60,7 +65,7 @@ def beside(workload: str, machine: str, said: str, mine: Found, chance: Found) -
     yield unreachable(f"{name}: seconds of Sunstone", "plotted", ours=round(mine.seconds, 1), why=TIME, measured=True)
 
 
-def _beaten(workload: str, machine: str, chance: Found) -> Reason:
+def _beaten(workload: str, machine: str, chance: Solved) -> Reason:
     """Which rule of Sunstone left out what the random search found: without it the search is no worse."""
     for text, settings in WITHOUT.items():
         freed = found(workload, machine, "sunstone", bypass="on", **settings)

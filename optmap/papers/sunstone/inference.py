@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from math import prod
 
 from optmap.papers.items import Amounts, Collected, Rows
 from optmap.papers.rows import ClaimRow, PointAmount, Reason, claimed, held, unreachable
-from optmap.papers.sunstone.evaluation import ALL, SLOW, TIME, Found, beside, found
+from optmap.papers.sunstone.evaluation import ALL, SLOW, TIME, Numbers, Solved, beside, found
 
 INFERENCE = Collected()
 RESNET = (
     "conv1 conv2 conv3_first conv3_shortcut conv3 conv4_first conv4_shortcut conv4 conv5_first conv5_shortcut conv5"
 )
 MINE, CHANCE = "Sunstone", "random"
-Numbers = Sequence[Mapping[str, float]]
-"""The amounts of layers."""
 
 
 def _over_all(every: Amounts) -> Iterator[ClaimRow]:
@@ -46,7 +44,7 @@ def _over_all(every: Amounts) -> Iterator[ClaimRow]:
         "1",
         round(cycles, 3),
         holds=abs(cycles - 1) < 0.05,
-        because=Reason(text=f"{bound}; the other layers together at {left:.3g}", tested=tested and left > cycles),
+        because=Reason(text=f"{bound}; the other layers together at {left:.3g}", tested=tested and left >= 1),
     )
     misfits = int(sum(layer["CoSA: misfits"] for layer in layers))
     yield claimed(
@@ -94,7 +92,7 @@ def figure_8(point: str) -> Rows:
     yield PointAmount(name="CoSA: misfits", value=int(bool(cosa.broken)))
 
 
-def _cosa(point: str, cosa: Found, mine: Found) -> Rows:
+def _cosa(point: str, cosa: Solved, mine: Solved) -> Rows:
     """A mapping of CoSA's: it does not fit, or it is worse."""
     if cosa.broken:
         yield claimed(

@@ -13,14 +13,15 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
 from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.papers.buffers import buffers
+from optmap.papers.counting import PRODUCT
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, held, refuted
+from optmap.papers.sunstone.evaluation import LAYERS
 from optmap.questions.policy import Footprint
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.sunstone.tiling_tree import grown_dims, tile_grid, tiles_of
 
 LIMITS = Collected()
-PRODUCT = "C[i,j] += A[i,k]*B[k,j]"
 CUBE = {"i": 16, "j": 16, "k": 16}
 LARGE = {"i": 512, "j": 1024, "k": 256}
 PRICES = (1, 6, 200)
@@ -34,7 +35,7 @@ ALONE: Any = {"look-outside": "off"}
 def share() -> Rows:
     """All tiles of divisors that fit into 512 bytes; those that grow along the dims of the ofmap, which is reused."""
     machine = library.machine("sunstone-conventional")
-    found = {f"R{number}": _left(machine, f"resnet18/R{number}") for number in range(1, 13)}
+    found = {layer: _left(machine, f"resnet18/{layer}") for layer in LAYERS}
     pruned = {name: 1 - kept / grown for name, (_, grown, kept) in found.items()}
     best = max(pruned, key=lambda name: pruned[name])
     yield held(

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.papers.buffers import Sizes, all_orders, buffers, outer_words
+from optmap.papers.buffers import all_orders, buffers, outer_words
+from optmap.papers.counting import Sizes
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import claimed, held, refuted
+from optmap.papers.sunstone.principles import CONV1D
 from optmap.search.sunstone.inferred import left_orders
 from optmap.search.sunstone.order_trie import InnerOrder, no_further_reuse, reuse_of
 from optmap.workloads.parser import parse_workload
 
 ORDERS = Collected()
-CONV1D = "O[k,p] += I[c,p+r]*W[k,c,r]"
 PLAIN = "O[k,p] += I[p+r]*W[k,r]"
 NAMES = {"O": "ofmap", "I": "ifmap", "W": "weight"}
 EXTENTS = {"k": 4, "c": 6, "p": 8, "r": 3}

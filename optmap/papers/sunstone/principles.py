@@ -15,6 +15,7 @@ from optmap.workloads.parser import parse_workload
 
 PRINCIPLES = Collected()
 CONV1D = "O[k,p] += I[c,p+r]*W[k,c,r]"
+"""Algorithm 3 without its tiles."""
 DEFINITIONS = {
     "mttkrp_nell2": ("MTTKRP", "ij", ("ikl", "kj", "lj")),
     "sddmm_cant": ("SDDMM", "ij", ("ij", "ik", "kj")),
@@ -131,7 +132,7 @@ def table_4() -> Rows:
     for name, printed in (("WeightBuffer", 32), ("OutputBuffer", 3), ("InputBuffer", 8)):
         yield held(f"Simba-like: KB of an element's {name}", printed, _kib(simba, name) / 16)
     yield held("Simba-like: KB of L2", 512, _kib(simba, "L2"))
-    yield held("conventional: bytes of L1", 512, _kib(plain, "L1") * 1024 / 1024)
+    yield held("conventional: bytes of L1", 512, _kib(plain, "L1") * 1024 / plain.units)
     yield held("conventional: MB of L2", 3.1, round(_kib(plain, "L2") / 1024, 4), within=0.001)
 
 

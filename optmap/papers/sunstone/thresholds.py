@@ -18,7 +18,7 @@ from optmap.machines.accelerator import MeshAxis
 from optmap.machines.fabric import Fabric
 from optmap.machines.machine import Machine
 from optmap.mappings.nest_batch import Booleans, Integers, NestBatch
-from optmap.papers.buffers import Sizes
+from optmap.papers.counting import Sizes
 from optmap.questions.policy import Footprint
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.explore.protocol import Brief, NoSettings, Proposals
@@ -51,8 +51,8 @@ class Thresholds:
     """Whether dims that the output lacks are unrolled."""
 
 
-FAST = Thresholds(inner=0.8, outer=0.5, units=0.8, reduction=False)
-SLOW = Thresholds(inner=0.6, outer=0.4, units=0.8, reduction=True)
+FAST_USES = Thresholds(inner=0.8, outer=0.5, units=0.8, reduction=False)
+SLOW_USES = Thresholds(inner=0.6, outer=0.4, units=0.8, reduction=True)
 
 
 class ThresholdSpace:

@@ -8,18 +8,18 @@ from math import prod
 
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
-from optmap.papers.buffers import Sizes, buffers, outer_words
-from optmap.papers.counting import entering
+from optmap.papers.buffers import buffers, outer_words
+from optmap.papers.counting import Sizes, entering
 from optmap.papers.items import Collected, Rows
 from optmap.papers.rows import Reason, claimed, held, refuted
+from optmap.papers.sunstone.evaluation import LAYERS
+from optmap.papers.sunstone.principles import CONV1D
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.parser import parse_workload
 
 UNROLLING = Collected()
-CONV1D = "O[k,p] += I[c,p+r]*W[k,c,r]"
 UNITS = (14, 12)
 """Of the array in section III-B."""
-LAYERS = tuple(f"R{number}" for number in range(1, 13))
 WHOLE = {"k": 12, "p": 20, "c": 6, "r": 3}
 INNER = {"k": 2, "p": 5, "c": 1, "r": 3}
 """An L1 tile of Algorithm 5."""

@@ -46,8 +46,8 @@ def _lines(nodes: tuple[Node, ...], depth: int, workload: Workload) -> Iterator[
         match node:
             case Keep():
                 yield f"{indent}/* {node} */"
-            case Loop(dim=dim, tile=tile):
-                yield f"{indent}for ({dim} in steps of {tile})"
+            case Loop(dim=dim, tile=tile, first=first):
+                yield f"{indent}for ({dim} in steps of {tile}{f', the first one of {first}' if first else ''})"
                 depth += 1
             case Split(dim=dim, ways=ways, axis=axis):
                 yield f"{indent}parallel for ({dim} in {ways} equal parts along {axis})"

@@ -2,8 +2,9 @@
 
 The members are those of `family.py`, and the indices of the inner side that are pinned are its first or its last ones.
 What moves is counted under the band, index by index of the inner side (`meeting.py`): with causal attention the first
-keys are met by every strip of queries, the last ones by one. The room is that of the largest contents, added up, so
-that no mapping takes more. Sizes are tried in even ratios and then near the best, so the best found is not proved.
+keys are met by every strip of queries, the last ones by one, and of strips that do not divide the queries the first one
+is shorter. The room is that of the largest contents, added up, so that no mapping takes more. Sizes are tried in even
+ratios and then near the best, so the best found is not proved.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from optmap.workloads.band import IndexBand
 
 LOOKED = 32
 """Members with the most promise of which pinned parts are looked for."""
+PLACES = 2**20
+"""Of blocks in all inner tiles, at most where blocks change nothing but the room: so many are counted fast."""
 FAR = 2**62
 """More words than any member moves."""
 SHARES = 4
@@ -153,6 +156,11 @@ class BandedWay:
         rows = self.pair.rows
         return (None, False) if rows is None else (rows.both, rows.side != self.outer)
 
+    @property
+    def _any_block(self) -> bool:
+        """Whether blocks change nothing but the room."""
+        return self.stays[2] and self.stays[3]
+
     def near(self, best: Fused) -> MemberSizes:
         """What visits sizes near those of a member."""
         ranges = [
@@ -160,7 +168,8 @@ class BandedWay:
             for size, extent in zip((best.tile, best.inner), self.meeting.extents, strict=True)
         ]
         parts = -(-best.tile // best.block)
-        found = {(tile, inner, -(-tile // max(1, parts + more))) for tile, inner, more in product(*ranges, (-1, 0, 1))}
+        near = (FAR,) if self._any_block else (parts - 1, parts, parts + 1)
+        found = {(tile, inner, -(-tile // max(1, many))) for tile, inner, many in product(*ranges, near)}
         tile, inner, block = np.array(sorted(found), np.int64).T
         return sizes_of(self.meeting, tile, inner, block)
 
@@ -214,9 +223,11 @@ class BandedWay:
 
     def priced(self, sizes: MemberSizes) -> PricedMembers:
         """The room and the words of members of some sizes."""
-        if self.stays[2] and self.stays[3]:  # blocks change nothing but the room: the smallest come first
+        if self._any_block:  # small ones are enough, but for the places in which a mapping is counted
             _, same = np.unique(sizes.tile * (self.meeting.extents[1] + 1) + sizes.inner, return_index=True)
             sizes = sizes.of(same)
+            places = self.meeting.extents[0] * -(-self.meeting.extents[1] // sizes.inner)
+            sizes = replace(sizes, block=np.minimum(sizes.tile, -(-places // PLACES)))
         words = self.words(sizes)
         return PricedMembers(sizes, self.room(sizes), words, self._again(sizes), self._often(sizes))
 
@@ -289,16 +300,17 @@ class BandedWay:
             pinned=(0, 0),
             words=words * self.pair.times,
             rows_stay=self.rows_stay,
+            firsts=(self.meeting.first(tile), self.meeting.turned.first(inner)),
         )
         if self.pair.sides[1 - self.outer].cut:
-            return member
+            return self._grown(member, sizes, place, left)
         again = [
             np.maximum(self._visits(tile, inner, block, stays=theirs_stay) - 1, 0) * theirs.moves * theirs.words * size
             for _, theirs, size, _, theirs_stay in self._phases
         ]
         costs = [theirs.words * size for _, theirs, size, *_ in self._phases]
         statistic, inside = self._statistic
-        best = member
+        best, free = member, left
         for last in (False, True):
             gains = [sums(each[::-1] if last else each) for each in again]
             one = np.arange(min(left // costs[0], len(gains[0]) - 1) + 1 if costs[0] else 1)
@@ -316,7 +328,23 @@ class BandedWay:
             total = (words - gain) * self.pair.times
             if total < best.words:
                 best = replace(member, pinned=pinned, pinned_rows=rows, words=total, last=last)
-        return best
+                free = int(rest[chosen]) - pinned[1] * costs[1] - rows * (statistic.words if statistic and rows else 0)
+        return self._grown(best, sizes, place, free)
+
+    def _grown(self, member: Fused, sizes: MemberSizes, place: int, free: int) -> Fused:
+        """A member with the largest blocks for which there is room, where they change nothing else: it has fewer parts.
+
+        Args:
+            member: of these sizes.
+            sizes: of members.
+            place: of this one.
+            free: words that it leaves.
+        """
+        if not self._any_block:
+            return member
+        blocks = np.arange(member.block, member.tile + 1)
+        rooms = self.room(replace(sizes.of(np.full(blocks.size, place)), block=blocks))
+        return replace(member, block=member.block + int(np.searchsorted(rooms - rooms[0], free, side="right")) - 1)
 
     def _visits(self, tile: int, inner: int, block: int, *, stays: bool) -> Ints:
         """Visits of each index of the inner side."""

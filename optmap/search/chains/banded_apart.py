@@ -192,8 +192,19 @@ class _Kept:
                 found = int(words[place]) - saved
                 if found < below:
                     tiles = int(sizes.tiles[place[0]]), int(sizes.others[place[1]])
-                    best, below = Apart(kept=self.kept, tiles=tiles, pinned=pinned, words=found, last=last), found
+                    best = Apart(
+                        kept=self.kept, tiles=tiles, pinned=pinned, words=found, last=last, firsts=self._firsts(tiles)
+                    )
+                    below = found
         return best
+
+    def _firsts(self, tiles: tuple[int, int]) -> tuple[int, int]:
+        """Sizes of the first tiles of both groups where these are shorter."""
+        one, other = (
+            self._meetings[group].first(tile) if group < BAND else 0
+            for group, tile in zip(self._roles[3], tiles, strict=False)
+        )
+        return one, other
 
     def _tiles(self, group: int) -> Ints:
         extent = self.alone.extents[group]

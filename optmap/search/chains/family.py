@@ -67,6 +67,8 @@ class Fused:
     """Rows of the inner side whose statistic stays for good."""
     last: bool = False
     """Whether the last indices are pinned, and not the first ones."""
+    firsts: tuple[int, int] = (0, 0)
+    """Sizes of the first outer tile and of the first inner tile where these are shorter; else 0."""
 
     def pinned_part(self, extent: int, count: int) -> range:
         """The indices of the inner side that are pinned: so many of them all."""

@@ -31,9 +31,10 @@ from optmap.search.chains.blocks import (
     level_choices,
     stays_inside,
 )
-from optmap.search.chains.turn_family import FamilySearch, TurnMember, additive
+from optmap.search.chains.turn_family import FamilySearch
+from optmap.search.chains.turn_members import TurnMember
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
-from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, notes_of, proof_of
+from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, ROWS_BEHIND, notes_of, proof_of
 from optmap.search.exact.solve import TRUST
 from optmap.search.found import SAME, Found
 from optmap.search.leasts import FamilyBound
@@ -126,11 +127,10 @@ class _InTurn:
         segments, proof = self._proved(segments, notes, together=together)
         inside = {tensor for each in segments if each.group for tensor, _ in each.group.inner}
         tree = self._tree(segments, inside)
-        space = APART if not together else PAIR if self.searched(together=True) else FAMILY
         proved = proof is not None and proof.least >= self._cost(segments) * (1 - Fraction(SAME))
         return Found(
             mapping=tree,
-            space=space,
+            space=self._space() if together and len(self.alone) > 1 else APART,
             proved=proved,
             bound=None if proof is None else self._cost(segments) if proved else proof.least,
             proof="" if proof is None else proof_of(proof, TRUST),
@@ -139,6 +139,15 @@ class _InTurn:
             late=question.clock.late,
             notes=(*notes_of(self.workload), *notes),
         )
+
+    def _space(self) -> str:
+        """Of mappings that do neighbours together: functions of rows are done on chip only of what is handed on."""
+        space, stored = PAIR if self.searched(together=True) else FAMILY, self.workload.stored_as
+        behind = [
+            tail for first, tail in self.tails.items() if not stays_inside(self.workload, stored[first], self.names)
+        ]
+        rows = any(is_of_rows(self.workload.statement(name)) for tail in behind for name in tail)
+        return f"{space}; {ROWS_BEHIND}" if rows else space
 
     def searched(self, *, together: bool) -> bool:
         """Whether it is a family that is searched as a whole: of a pair, or of statements one after the other."""
@@ -159,10 +168,6 @@ class _InTurn:
             together: whether statements may be done together.
         """
         if not self.searched(together=together):
-            return segments, None
-        why = additive(self.question)
-        if why:
-            notes.append(why)
             return segments, None
         best = [segments]
 

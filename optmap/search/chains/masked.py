@@ -39,8 +39,8 @@ STEPS = (1, 4, 16)
 SPACE = "mappings of the chain without its conditions that are best for some amounts of room, each counted with them; "
 """What is looked at, before the family in which these are found."""
 PRICED = (
-    "priced under the conditions, sizes of tiles in even ratios and then near the best, the first or the last indices "
-    "pinned; "
+    "priced under the conditions, sizes of tiles in even ratios and then near the best, the first tile shorter or the "
+    "last one, whichever way tiles meet less, the first or the last indices pinned; "
 )
 """What is looked at of two products, before the family in which these are found."""
 MOST_INDICES = 2**13

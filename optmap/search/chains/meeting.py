@@ -2,6 +2,9 @@
 
 An index of one dim meets an interval of the other one, and the intervals of consecutive indices move on together. So
 what a tile meets is an interval as well, and how many tiles meet an index follows from the two ends of its interval.
+
+Where tiles do not divide a dim, the first one or the last one is shorter, whichever way all tiles meet less together:
+with causal attention a strip of queries meets all keys up to its end, so that the first strip is the short one.
 """
 
 from __future__ import annotations
@@ -71,11 +74,25 @@ class BandMeeting:
         low, high = self.whole
         return int((high - low).max())
 
-    @lru_cache(maxsize=1024)  # noqa: B019  (meetings are few, and kept)
+    @lru_cache(maxsize=4096)  # noqa: B019  (meetings are few, and kept)
+    def first(self, tile: int) -> int:
+        """Iterations of the first tile of the own dim where it is shorter; 0 where the last one is, or none."""
+        rest = self.extents[0] % tile
+        if not rest:
+            return 0
+        met = [(high - low).sum() for low, high in (self.met(*self._tiles(tile, first)) for first in (0, rest))]
+        return rest if met[1] < met[0] else 0
+
+    def _tiles(self, tile: int, first: int) -> tuple[Ints, Ints]:
+        """First and beyond of tiles of the own dim, the first one of which may be shorter."""
+        start = np.arange(first - tile if first else 0, self.extents[0], tile, dtype=np.int64)
+        return np.maximum(start, 0), np.minimum(start + tile, self.extents[0])
+
+    @lru_cache(maxsize=1024)  # noqa: B019
     def visits(self, tile: int, block: int | None = None) -> Ints:
         """How many tiles of the other dim each index meets; if a block is given, blocks of these tiles."""
-        low, high = self.whole
-        first, last = (_place(each, tile, tile if block is None else block) for each in (low, high - 1))
+        (low, high), begin = self.whole, self.turned.first(tile)
+        first, last = (_place(each, tile, tile if block is None else block, begin) for each in (low, high - 1))
         return np.where(high > low, last - first + 1, 0)
 
     def all_visits(self, tiles: Ints) -> Ints:
@@ -94,7 +111,8 @@ class BandMeeting:
         """What is known of all sizes of tiles, of some of them at least."""
         (low, high), known = self.whole, self._known
         for tile in np.unique(tiles[known[1, tiles] < 0]).tolist():
-            visits = np.where(high > low, (high - 1) // tile - low // tile + 1, 0)
+            ahead = -self.turned.first(tile) % tile
+            visits = np.where(high > low, (high - 1 + ahead) // tile - (low + ahead) // tile + 1, 0)
             known[:, tile] = visits.sum(), visits.max()
         return known
 
@@ -106,8 +124,7 @@ class BandMeeting:
     @lru_cache(maxsize=256)  # noqa: B019
     def strips(self, tile: int) -> tuple[Ints, Ints]:
         """First and beyond of what each tile of the own dim meets, of those that meet something."""
-        start = np.arange(0, self.extents[0], tile, dtype=np.int64)
-        low, high = self.met(start, np.minimum(start + tile, self.extents[0]))
+        low, high = self.met(*self._tiles(tile, self.first(tile)))
         some = high > low
         return low[some], high[some]
 
@@ -122,7 +139,8 @@ class BandMeeting:
             First and beyond, by pair of neighbours and size.
         """
         low, high = (each[:, None] for each in self.strips(tile))
-        last, first = (high[:-1] - 1) // inner * inner, low[1:] // inner * inner
+        ahead = np.array([-self.turned.first(size) % size for size in inner.tolist()])
+        last, first = ((each + ahead) // inner * inner - ahead for each in (high[:-1] - 1, low[1:]))
         start = np.maximum(np.maximum(low[:-1], last), np.maximum(low[1:], first))
         end = np.minimum(np.minimum(high[:-1], last + inner), np.minimum(high[1:], first + inner))
         return start, np.maximum(start, end)
@@ -153,9 +171,13 @@ class BandMeeting:
         return int((high - low).max())
 
 
-def _place(index: Ints, tile: int, block: int) -> Ints:
-    """The number of the block of a tile in which an index is."""
-    return np.asarray(index // tile * -(-tile // block) + index % tile // block)
+def _place(index: Ints, tile: int, block: int, first: int) -> Ints:
+    """The number of the block of a tile in which an index is, where the first tile may be shorter."""
+    if block == tile:
+        return np.asarray((index + -first % tile) // tile)
+    inside = index - first
+    place = inside // tile * -(-tile // block) + inside % tile // block
+    return np.asarray(np.where(inside < 0, (index // block) - -(-first // block), place) if first else place)
 
 
 @lru_cache(maxsize=64)

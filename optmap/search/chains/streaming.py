@@ -25,6 +25,8 @@ class Apart:
     words: int
     last: bool = False
     """Whether the last indices are pinned, and not the first ones."""
+    firsts: tuple[int, int] = (0, 0)
+    """Sizes of the first tile of both where it is shorter; else 0."""
 
     def pinned_part(self, extent: int) -> range:
         """The indices that are pinned, of all of them."""

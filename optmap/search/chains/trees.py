@@ -115,10 +115,13 @@ def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: fr
     staying = [each.name for each, stays in zip(operands, member.stays, strict=True) if stays or each.name in kept]
     own = [name for name in (out.first.name, out.second.name) if name in staying]
     own_rows = rows if member.rows_stay else []
-    nodes += [*loops(left, {out.dim: member.tile}), *keeps(level, [*(n for n in own if n not in kept), *own_rows])]
+    nodes += [
+        *loops(left, {out.dim: member.tile}, member.firsts[0]),
+        *keeps(level, [*(n for n in own if n not in kept), *own_rows]),
+    ]
     left[out.dim] = member.tile
     inward = [*(name for name in staying if name not in own and name not in kept), *(rows if inside else [])]
-    nodes += [*loops(left, {inn.dim: member.inner}), *keeps(level, inward)]
+    nodes += [*loops(left, {inn.dim: member.inner}, member.firsts[1]), *keeps(level, inward)]
     left[inn.dim] = member.inner
     coming = [] if inside or member.rows_stay else rows
     nodes += [*loops(left, {out.dim: member.block}), *keeps(level, [pair.shared.name, *coming])]
@@ -176,10 +179,10 @@ def apart_nodes(level: str, alone: Alone, member: Apart, extents: Left, kept: fr
     if member.pinned:
         (dim,) = alone.groups[second]
         yield Keep(level=level, tensors=(far.name,), of={dim: member.pinned_part(alone.extents[second])})
-    for group, tile in zip((first, second), member.tiles, strict=True):
+    for group, tile, begin in zip((first, second), member.tiles, member.firsts, strict=True):
         if len(alone.groups[group]) == 1:
             (dim,) = alone.groups[group]
-            yield from loops(left, {dim: tile})
+            yield from loops(left, {dim: tile}, begin)
             left[dim] = tile
         yield from keeps(level, rows if alone.rows and alone.rows[1] == group else [])
     yield from keeps(level, [own.name] if own.name not in kept else [])
@@ -217,14 +220,15 @@ def streaming_nodes(
     yield from keeps(level, [word.name])
 
 
-def loops(left: Left, tiles: Mapping[str, int]) -> Iterator[Loop]:
+def loops(left: Left, tiles: Mapping[str, int], first: int = 0) -> Iterator[Loop]:
     """Loops that cut what is left; those of one trip are left out.
 
     Args:
         left: of each dim.
         tiles: iterations of a step, by dim.
+        first: iterations of the first step of each where these are fewer, else 0.
     """
-    yield from (Loop(dim=dim, tile=tile) for dim, tile in tiles.items() if tile < left[dim])
+    yield from (Loop(dim=dim, tile=tile, first=first) for dim, tile in tiles.items() if tile < left[dim])
 
 
 def keeps(level: str, tensors: Ordered[str]) -> Iterator[Keep]:

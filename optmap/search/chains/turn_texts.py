@@ -16,6 +16,7 @@ PAIR = (
     "that divides, any other tensors staying in the same level over the innermost loops that do not move them"
 )
 APART = "statements one after the other, what they hand on in the outermost memory; each with perfect factors"
+ROWS_BEHIND = "functions of rows of an output are applied to it in the outermost memory"
 IN_PLACE = (
     "functions that are done in place are applied to elements as they are stored or read: no access, energy or cycle "
     "of them is counted"
@@ -57,4 +58,5 @@ def proof_of(family: FamilyBound, trust: str) -> str:
         family: what was proved.
         trust: what searches rest on.
     """
-    return PROOF.format(several(family.members, "way"), several(len(family.nests), "nest"), trust)
+    nests = {(each.statement, each.sizes, each.homes, each.kept, each.begun) for each in family.nests}
+    return PROOF.format(several(family.members, "way"), several(len(nests), "nest"), trust)
