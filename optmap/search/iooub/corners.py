@@ -28,7 +28,8 @@ from optmap.base.clock import NO_LIMIT, Clock
 from optmap.count.levels.held import entering_words, held_words
 from optmap.mappings.held import corner_dims
 from optmap.search.iooub.flows import Flow, ways_of
-from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid, spread
+from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid
+from optmap.search.iooub.products import spread
 from optmap.search.iooub.tiling import EQUAL, Tiling, best_tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray

@@ -22,6 +22,7 @@ from optmap.count.levels import halo
 from optmap.count.levels.cutting import Along, Array, cut_once
 from optmap.count.levels.rolling import axis_profile, buffer_table, steady
 from optmap.search.iooub.flows import Flow, Hold
+from optmap.search.iooub.products import GridProducts, Product, spread
 from optmap.search.iooub.streams import passage
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -32,8 +33,6 @@ Choice = tuple[int, ...]
 """Index of one candidate per unit."""
 Factor = tuple[FloatArray, tuple[int, ...]]
 """A table over candidates, and the units of its axes; none for a constant."""
-Product = tuple[FloatArray | float, bool]
-"""A product of tables over the grid, and whether the last unit is still to be multiplied in."""
 WIDEST = 2**58
 """Index space of a group above which its table is computed in Python integers."""
 KEPT = 2**16
@@ -52,27 +51,6 @@ class BestOfFlow:
     """Weighted loads, in words."""
     choice: Choice
     """Candidate per unit."""
-
-
-class _Products:
-    """Products of tables, as many as there is room for.
-
-    Args:
-        room: words for all of them.
-    """
-
-    def __init__(self, room: float) -> None:
-        self.found: dict[object, Product] = {}
-        self.room = room
-
-    def keep(self, asked: object, product: Product) -> bool:
-        """Keep one; False where the room is over."""
-        size = np.size(product[0])
-        if size > self.room:
-            return False
-        self.found[asked] = product
-        self.room -= size
-        return True
 
 
 class TileGrid:
@@ -107,9 +85,9 @@ class TileGrid:
         self._tables: dict[object, FloatArray] = {}
         self.every = [np.arange(len(unit.boxes)) for unit in units]
         """All candidates per unit, in order."""
-        self._shared = _Products(SHARED)
+        self._shared = GridProducts(SHARED)
         self._listed: Sequence[IntArray] = ()
-        self._own = _Products(inf)
+        self._own = GridProducts(inf)
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
         self.last = best if best >= 0 and units[best].plain else -1
@@ -263,7 +241,7 @@ class TileGrid:
         candidates for other capacities, too.
         """
         if self._listed is not lists:
-            self._listed, self._own = lists, _Products(inf)
+            self._listed, self._own = lists, GridProducts(inf)
         shared = self._shared.found if lists is self.every else self._own.found
         return shared.get(asked) or self._own.found.get(asked)
 
@@ -386,27 +364,6 @@ class TileGrid:
         return np.broadcast_to(table.astype(np.float64), shape)
 
 
-def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) -> FloatArray:
-    """A table over its units' chosen candidates, shaped to broadcast over the grid of all units.
-
-    Args:
-        table: an axis per unit.
-        axes: the units.
-        lists: per unit of the grid, the chosen candidates.
-    """
-    if not axes:
-        return table
-    if len(axes) == 1:
-        (u,) = axes
-        return table[lists[u]].reshape((*(1,) * u, -1, *(1,) * (len(lists) - u - 1)))
-    picked: FloatArray = table[np.ix_(*(lists[u] for u in axes))]
-    order = np.argsort(axes)
-    shape = [1] * len(lists)
-    for u in axes:
-        shape[u] = len(lists[u])
-    return picked.transpose(order).reshape(shape)
-
-
 Grid = TypeVar("Grid", bound=TileGrid)
 
 
@@ -419,7 +376,8 @@ def kept_grid(kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *
         units: its units.
         *more: what else the class takes after its groups, that has a hash.
     """
-    grid: Grid = _kept_grid(kind, workload, units, more)
+    of_its_kind: Any = kind
+    grid: Grid = _kept_grid(of_its_kind, workload, units, more)
     return grid
 
 
