@@ -21,8 +21,10 @@ class LeastNest:
     """All that stays meanwhile, likewise."""
     begun: Fraction
     """Part of its runs in which its result begins empty, in the average of which the least is; 1 for all."""
+    cycle_pj: Fraction
+    """What each cycle is charged beside the energy, where the objective is energy-delay: the least is of their sum."""
     least: Fraction
-    """Of the objective, of one run."""
+    """Of the objective, or of that sum in pJ, of one run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import random
 import time
 from dataclasses import replace
+from fractions import Fraction
 from importlib import import_module
 from itertools import pairwise
 from math import prod
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from accelerator_machines import asked
 from cases import some
-from spatial_brute_force import best_of_all, tiny_fabric, tiny_machine
+from spatial_brute_force import all_mappings, best_of_all, tiny_fabric, tiny_machine
 from spatial_strategies import COUNTINGS, WALKED
 
 import optmap
@@ -53,6 +54,26 @@ def test_no_mapping_is_better(seed: int, counting: NestPolicy) -> None:
         cost = count_nest(found.nest, fabric, counting)
         assert not cost.broken
         assert float(cost.merit(merit)) == found.value
+
+
+@pytest.mark.parametrize("seed", some(2, range(12)))
+@pytest.mark.parametrize("counting", WALKED, ids=str)
+def test_no_average_run_with_priced_cycles_is_better(seed: int, counting: NestPolicy) -> None:
+    """Runs of which some go on with partial sums, and weighted sums of energy and cycles."""
+    fabric, begun = tiny_fabric(seed, most=300), Fraction(1, 3)
+    every = [batch.nest(row) for batch in all_mappings(fabric) for row in range(len(batch))]
+    runs = [(counting.count(nest, fabric), counting.count(nest, fabric, bias=True)) for nest in every]
+    valid = [pair for pair in runs if not pair[0].broken]
+    for merit, price in ((Merit.ENERGY, 0), (Merit.ENERGY, 7), (Merit.CYCLES, 0), (Merit.PORT_CYCLES, 0)):
+        found = search_nest(
+            fabric, merit=merit, counting=counting, clock=NO_LIMIT, begun=begun, cycle_pj=Fraction(price)
+        )
+        costs = [[run.merit(merit) + price * run.cycles for run in pair] for pair in valid]
+        best = min((begun * first + (1 - begun) * again for first, again in costs), default=None)
+        assert (found.nest is None) == (best is None)
+        if best is not None:
+            assert found.proved
+            assert found.value == pytest.approx(float(best), rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", some(2, [53, 121, 125, 130]))

@@ -46,12 +46,17 @@ def turn_parts(answer: Answer[Any, Any]) -> dict[str, object]:
         **turn_counts(answer.count),
         "search": search_claims(answer),
         "floor": None if answer.floor is None else floor_document(answer.floor),
-        **({} if answer.found.family is None else {"family": _family(answer.found.family, answer.cost_unit)}),
+        **({} if answer.found.family is None else {"family": _family(answer.found.family, answer.merit)}),
     }
 
 
-def _family(family: FamilyBound, unit: str) -> dict[str, object]:
-    """What no nest costs less than, of those of which floors do not show enough; homes and what stays by element."""
+def _family(family: FamilyBound, merit: Merit) -> dict[str, object]:
+    """What no nest costs less than, of those of which floors do not show enough; homes and what stays by element.
+
+    For energy-delay that is energy with cycles at a price.
+    """
+    product = merit is Merit.EDP
+    unit = Merit.ENERGY.unit if product else merit.unit
     nests = [
         {
             "statement": each.statement,
@@ -59,6 +64,7 @@ def _family(family: FamilyBound, unit: str) -> dict[str, object]:
             "homes": dict(each.homes),
             "kept": [{"level": k.level, "tensor": k.tensor, "elements": k.elements} for k in each.kept],
             "begun": exact_text(each.begun),
+            **({"cycle_pj": exact_text(each.cycle_pj)} if product else {}),
             "least": amount(each.least, unit),
         }
         for each in family.nests

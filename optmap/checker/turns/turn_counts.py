@@ -97,15 +97,8 @@ def turn_totals(turns: StatedTurns, *, timeloop: bool) -> TurnTotals:
 
 
 def _add_nest(totals: TurnTotals, turns: StatedTurns, nest: StatedNest, *, timeloop: bool) -> None:
-    chain, around = turns.chain, nest.state.loops
-    result = {d for axis in nest.fabric.operands[0][1] for d in axis}
-    times = prod(loop.trips for loop in around)
-    begun = prod(loop.trips for loop in around if loop.dim in result)
-    first = Counts(nest.loops, timeloop=timeloop)
-    ways = [(begun, first)]
-    if times > begun:
-        ways.append((times - begun, Counts(nest.loops, timeloop=timeloop, going_on=True)))
-    row = TurnSum(chain.names[nest.statement], times)
+    ways = runs_of(nest, timeloop=timeloop)
+    row = TurnSum(turns.chain.names[nest.statement], sum(many for many, _ in ways))
     for many, counts in ways:
         row.operations += many * counts.operations
         row.energy += many * counts.energy
@@ -122,7 +115,18 @@ def _add_nest(totals: TurnTotals, turns: StatedTurns, nest: StatedNest, *, timel
                 reads, _, updates, _, _ = counts.rows[outer][i]
                 _cross(totals, (inner, outer, _stored(turns, nest.fabric, i)), many * reads, many * updates)
     totals.statements.append(row)
-    _hold(totals, turns, nest, first)
+    _hold(totals, turns, nest, ways[0][1])
+
+
+def runs_of(nest: StatedNest, *, timeloop: bool) -> list[tuple[int, Counts]]:
+    """How often a nest is done, and what such a run costs: first those that begin empty, then those that go on."""
+    around, result = nest.state.loops, {d for axis in nest.fabric.operands[0][1] for d in axis}
+    times = prod(loop.trips for loop in around)
+    begun = prod(loop.trips for loop in around if loop.dim in result)
+    runs = [(begun, Counts(nest.loops, timeloop=timeloop))]
+    if times > begun:
+        runs.append((times - begun, Counts(nest.loops, timeloop=timeloop, going_on=True)))
+    return runs
 
 
 def _stored(turns: StatedTurns, fabric: StatedFabric, i: int) -> str:

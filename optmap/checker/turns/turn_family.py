@@ -2,7 +2,8 @@
 
 A member says what is done together, in which blocks, and what stays. It costs what its nests do and what is brought;
 a nest costs its floor at least, on the machine where what stays is given, or more where the file says so: that is what
-a search found, which is not run again. Members are gone through anew, each of them, so that none is left out.
+a search found, which is not run again, but may not be above what the mapping's own nests cost. Members are gone through
+anew, each of them, so that none is left out. Of energy-delay it is sums of energy and cycles at a price that are said.
 """
 
 from __future__ import annotations
@@ -19,46 +20,45 @@ from ..chains.chain import Access, StatedChain, dims_of
 from ..core.fabric import StatedFabric
 from ..core.footprints import words
 from ..core.form import EXTENTS
-from ..core.shapes import flag, many, name, positive, record, table, text
+from ..core.shapes import Shape, flag, many, name, positive, record, records, table, text
 from ..core.tools import need, spelled
 from ..nests.accesses import objective_value
 from ..nests.nest_counts import UNITS, check_amount, exact_value
 from ..nests.nest_form import AMOUNT
 from ..nests.nest_solution import NEAR
+from .fronts import BoundedSums, Point, one_after_other
 from .room import words_left
 from .single import alone_there, give, has_nest, is_of_rows, places_of, single_fabric, touched_fabric
-from .turn_counts import paid, passing, row_passes, slowest, ways_between
+from .stated_parts import StatedNest
+from .stated_turns import StatedTurns
+from .turn_counts import paid, passing, row_passes, runs_of, slowest, ways_between
 
-FAMILY = record(
-    together=flag,
-    members=positive,
-    nests=many(
-        record(
-            statement=name,
-            extents=EXTENTS,
-            homes=table(name),
-            kept=many(record(level=name, tensor=name, elements=positive)),
-            begun=text,
-            least=AMOUNT,
-        )
-    ),
-)
+NEST: dict[str, Shape] = {
+    "statement": name,
+    "extents": EXTENTS,
+    "homes": table(name),
+    "kept": many(record(level=name, tensor=name, elements=positive)),
+    "begun": text,
+    "least": AMOUNT,
+}
+FAMILY = record(together=flag, members=positive, nests=many(records(NEST, NEST | {"cycle_pj": text})))
 CLOSE = 2 * NEAR
 """Relative distance to which sums of bounds of searches are trusted."""
 Block = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]
 """Loops as (dim, step), outermost first, and what stays as (tensor, loops around it)."""
 
 
-def family_lines(doc: Any, chain: StatedChain) -> list[str]:
+def family_lines(doc: Any, turns: StatedTurns) -> list[str]:
     """No member of the family is below the bound of the search.
 
     Args:
         doc: a solution that has a family.
-        chain: its workload.
+        turns: its mapping.
     """
     family, bound, unit = doc["family"], Fraction(doc["search"]["bound"]), UNITS[doc["objective"]]
-    need(doc["objective"] != "edp", "energy-delay does not add up over nests")
-    stated = StatedFamily(doc, chain)
+    stated = StatedFamily(doc, turns.chain)
+    for nest in turns.nests:
+        stated.check_own(turns, nest, timeloop=doc["counting"] == "timeloop")
     leasts = list(stated.leasts())
     need(len(leasts) == family["members"], f"the family has {len(leasts)} members")
     need(stated.said.keys() <= stated.used, "the family has the least of a nest that no member has")
@@ -72,7 +72,7 @@ def family_lines(doc: Any, chain: StatedChain) -> list[str]:
         spelled(
             f"no mapping of the family (statements one after the other{pairs}; {len(leasts):,} ways to cut and keep) "
             f"costs less than {float(bound):,.10g} {unit}: {floors:,} by floors that are proved here or for want of "
-            f"room, {len(leasts) - floors:,} if nests cost what the file says of {len(family['nests']):,} of them"
+            f"room, {len(leasts) - floors:,} if nests cost what the file says of {len(stated.said):,} of them"
         )
     ]
 
@@ -93,19 +93,49 @@ class StatedFamily:
         self.whole = {number: single_fabric(chain, number, self.machine, chain.extents) for number in self.products}
         self.whole |= {number: touched_fabric(chain, number, self.machine, chain.extents) for number in self.rows}
         self.names = [level["name"] for level in self.machine["levels"]] + [self.machine["memory"]]
-        self.floors: dict[object, Fraction] = {}
-        self.said: dict[object, Fraction] = {}
+        self.product = self.objective == "edp"
+        self.floors: dict[object, Point] = {}
+        self.said: dict[object, dict[Fraction, Fraction]] = {}
+        """Per nest and price of a cycle what it costs at least."""
         self.used = set[object]()
         """Nests that members have."""
         for entry in doc["family"]["nests"]:
             need(entry["statement"] in chain.names, "the least of a nest of no statement")
             least = exact_value(entry["least"]["exact"], "family")
-            check_amount(entry["least"], least, UNITS[self.objective], "family")
+            check_amount(entry["least"], least, UNITS["energy" if self.product else self.objective], "family")
+            need(("cycle_pj" in entry) == self.product, "cycles have a price where the objective is energy-delay alone")
+            price = exact_value(entry.get("cycle_pj", "0"), "cycle_pj")
+            need(price >= 0, f"a cycle is charged {float(price)} pJ")
             number = chain.names.index(entry["statement"])
             kept = frozenset((each["level"], each["tensor"], each["elements"]) for each in entry["kept"])
             key = (number, *_frozen(entry["extents"], entry["homes"]), kept, exact_value(entry["begun"], "begun"))
-            need(key not in self.said, f"two leasts of one nest of {entry['statement']}")
-            self.said[key] = least
+            need(price not in self.said.get(key, {}), f"two leasts of one nest of {entry['statement']}")
+            self.said.setdefault(key, {})[price] = least
+
+    def check_own(self, turns: StatedTurns, nest: StatedNest, *, timeloop: bool) -> None:
+        """What is said to be the least of a nest is not above what the mapping's own one costs.
+
+        Args:
+            turns: the mapping.
+            nest: of it.
+            timeloop: whether nests are counted as Timeloop does.
+        """
+        stays = [stay for stay in nest.state.stays if stay.level < len(self.names) - 1]
+        homes = {stay.tensor: self.names[stay.level] for stay in stays}
+        kept = frozenset((self.names[stay.level], stay.tensor, stay.elements) for stay in stays)
+        mine = self._mine(nest.statement, dict(nest.state.left), homes)
+        runs = runs_of(nest, timeloop=timeloop)
+        times = sum(many for many, _ in runs)
+        for part, own in ((Fraction(1), runs[:1]), (Fraction(runs[0][0], times), runs)):
+            ends = [self._ends(run.energy, run.cycles, max(run.port_cycles)) for _, run in own]
+            weights = [Fraction(many, sum(each for each, _ in own)) for many, _ in own]
+            for price, least in self.said.get((nest.statement, *mine, kept, part), {}).items():
+                cost = sum(w * (first + price * second) for w, (first, second) in zip(weights, ends, strict=True))
+                need(
+                    least <= cost * (1 + CLOSE),
+                    f"family: a nest of {self.chain.names[nest.statement]} is said to cost {float(least)} at least, "
+                    f"the mapping's own costs {float(cost)}",
+                )
 
     def leasts(self) -> Iterator[tuple[Fraction, Fraction] | None]:
         """What every member costs at least, and what it does by floors alone; None for one that has no room."""
@@ -197,21 +227,34 @@ class StatedFamily:
         if level:
             homes, held = homes | {inner: level}, [(inner, self._elements(inner, left)), *held]
         trips = {d: extents[d] // tile for d, tile in loops}
-        total = floors = self._moving(level, block) + self._passing(left, homes, inner, prod(trips.values()))
+        times, moved = prod(trips.values()), self._moving(level, block)
+        passed = self._passing(left, homes, inner, times)
+        beside = moved[0] + passed[0], moved[1] + passed[1]
+        floors, shown = list[tuple[int, BoundedSums]](), list[tuple[int, BoundedSums]]()
         for number in self.products:
             if not self._has_room(number, level, held, homes):
                 return None
             floor = self._floor(number, left, homes)
             result = set(dims_of(self.chain.accesses[number][0]))
-            begun = Fraction(prod(n for d, n in trips.items() if d in result), prod(trips.values()))
+            begun = Fraction(prod(n for d, n in trips.items() if d in result), times)
             mine = self._mine(number, left, homes)
             kept = frozenset((level, t, n) for t, n in held)
             keys = [(number, *mine, kept, part) for part in {begun, Fraction(1)}]
             self.used.update(keys)
-            known = [self.said.get(key, Fraction(0)) for key in keys]
-            floors += prod(trips.values()) * floor
-            total += prod(trips.values()) * max(floor, *known)
-        return total, floors
+            known = tuple(line for key in keys for line in self.said.get(key, {}).items())
+            floors.append((times, BoundedSums(*floor)))
+            shown.append((times, BoundedSums(*floor, known)))
+        return self._worth(one_after_other(beside, shown)), self._worth(one_after_other(beside, floors))
+
+    def _worth(self, sums: BoundedSums) -> Fraction:
+        """The objective, at least."""
+        return sums.product if self.product else sums.sum_at(Fraction(0))
+
+    def _ends(self, energy: Fraction, cycles: int, ports: int) -> Point:
+        """What adds up: energy and cycles of energy-delay, any other objective itself."""
+        if self.product:
+            return energy, Fraction(cycles)
+        return objective_value(self.objective, energy, cycles, ports), Fraction(0)
 
     def _mine(self, number: int, left: dict[str, int], homes: dict[str, str]) -> tuple[object, object]:
         mine = {self.chain.held[access["tensor"]] for access in self.chain.accesses[number]}
@@ -233,7 +276,7 @@ class StatedFamily:
         others = [i for i, (tensor, _) in enumerate(fabric.work.tensors) if self.chain.held[tensor] not in homes]
         return rest > 0 or (rest == 0 and all(fabric.memories[place].keeps[i] != "kept" for i in others))
 
-    def _floor(self, number: int, left: dict[str, int], homes: dict[str, str]) -> Fraction:
+    def _floor(self, number: int, left: dict[str, int], homes: dict[str, str]) -> Point:
         """What one run of a nest costs at least, whoever keeps what inside."""
         key = (number, *self._mine(number, left, homes))
         if key not in self.floors:
@@ -243,12 +286,12 @@ class StatedFamily:
             self.floors[key] = self._value(fabric)
         return self.floors[key]
 
-    def _value(self, fabric: StatedFabric) -> Fraction:
+    def _value(self, fabric: StatedFabric) -> Point:
         operations, ports = prod(fabric.extents.values()), port_cycles(fabric, {})
         energy = operations * fabric.arithmetic + movement(fabric, {})
-        return objective_value(self.objective, energy, max(-(-operations // fabric.units), ports), ports)
+        return self._ends(energy, max(-(-operations // fabric.units), ports), ports)
 
-    def _moving(self, level: str, block: Block) -> Fraction:
+    def _moving(self, level: str, block: Block) -> Point:
         """What tensors cost that are brought to stay, and taken away."""
         (loops, stays), extents = block, self.chain.extents
         energy, cycles = Fraction(0), 0
@@ -264,9 +307,9 @@ class StatedFamily:
             for often, passed in zip((times - mine * made, back), ways_between(*ends, elements), strict=True):
                 energies, busy = passing(fabric, i, passed)
                 energy, cycles = energy + often * sum(energies.values(), Fraction(0)), cycles + often * busy
-        return objective_value(self.objective, energy, cycles, cycles)
+        return self._ends(energy, cycles, cycles)
 
-    def _passing(self, left: dict[str, int], homes: dict[str, str], inner: str, times: int) -> Fraction:
+    def _passing(self, left: dict[str, int], homes: dict[str, str], inner: str, times: int) -> Point:
         """What functions of rows cost: those of what is handed on where that is, others in the outermost memory.
 
         A result that stays over inner loops is complete behind them only: functions of its rows are others.
@@ -283,7 +326,7 @@ class StatedFamily:
                 costs = (paid(fabric, i, key, count) for i, own in passed.items() for key, count in own.items())
                 many = times if inside else 1
                 energy, cycles = energy + many * sum(costs, Fraction(0)), cycles + many * slowest(fabric, passed)
-        return objective_value(self.objective, energy, cycles, cycles)
+        return self._ends(energy, cycles, cycles)
 
 
 def _frozen(sizes: dict[str, int], homes: dict[str, str]) -> tuple[object, object]:

@@ -102,7 +102,7 @@ def check_turn_solution(doc: dict[str, Any]) -> Report:
             f"{float(totals.merit('edp')):,.10g} pJ*cycles"
         ),
         *floor_lines(doc, chain, real),
-        *(family_lines(doc, chain) if "family" in doc else []),
+        *(family_lines(doc, turns) if "family" in doc else []),
     ]
     return Report(verified=tuple(verified), not_verified=tuple(hearsay(doc)))
 

@@ -31,7 +31,8 @@ from optmap.search.chains.blocks import (
     level_choices,
     stays_inside,
 )
-from optmap.search.chains.turn_family import FamilySearch, TurnMember, additive
+from optmap.search.chains.turn_family import FamilySearch
+from optmap.search.chains.turn_members import TurnMember
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
 from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, ROWS_BEHIND, notes_of, proof_of
 from optmap.search.exact.solve import TRUST
@@ -167,10 +168,6 @@ class _InTurn:
             together: whether statements may be done together.
         """
         if not self.searched(together=together):
-            return segments, None
-        why = additive(self.question)
-        if why:
-            notes.append(why)
             return segments, None
         best = [segments]
 

@@ -43,6 +43,11 @@ class NestProblem:
         return self.alone.only.name
 
     @property
+    def begun_part(self) -> Fraction:
+        """Of its runs."""
+        return Fraction(self.begun, self.times)
+
+    @property
     def key(self) -> object:
         """The same for problems with the same nests."""
         return self.name, self.alone.sizes, self.homes, self.kept

@@ -58,4 +58,5 @@ def proof_of(family: FamilyBound, trust: str) -> str:
         family: what was proved.
         trust: what searches rest on.
     """
-    return PROOF.format(several(family.members, "way"), several(len(family.nests), "nest"), trust)
+    nests = {(each.statement, each.sizes, each.homes, each.kept, each.begun) for each in family.nests}
+    return PROOF.format(several(family.members, "way"), several(len(nests), "nest"), trust)

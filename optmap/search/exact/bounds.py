@@ -288,19 +288,20 @@ class Bounds:
                 alone = frame.operations / free[rows] / own.share[rows, operand]
                 least = np.where(some, np.minimum(least, alone), least)
         above, passing = own.parents[rows, operand], frame.passing[own.parent[rows, operand], operand]
-        if operand == frame.output:
-            reads[rows, port[rows]] += (
-                np.maximum(0.0, least - frame.output_words * own.reduced_above[rows]) * passing / above
-            )
-            writes[rows, port[rows]] += least * passing / above
-        else:
-            reads[rows, port[rows]] += least * passing / above
+        for number, (_, begun) in enumerate(frame.runs):
+            column = port[rows] + number * len(frame.limited)
+            if operand == frame.output:
+                read = np.maximum(0.0, least - begun * own.reduced_above[rows])
+                reads[rows, column] += read * passing / above
+                writes[rows, column] += least * passing / above
+            else:
+                reads[rows, column] += least * passing / above
 
 
 def merit_of(frame: ExactFrame, energy: Floats, cycles: Floats) -> Floats:
     """What is minimised."""
     if frame.merit == "energy":
-        return energy
+        return energy + frame.cycle_pj * cycles if frame.cycle_pj else energy
     return energy * cycles if frame.merit == "edp" else cycles
 
 

@@ -136,8 +136,9 @@ def fitting(frame: ExactFrame, level: int, chosen: int, words: list[Floats]) -> 
     return found
 
 
-Bill = tuple[Floats, Floats, Floats, Floats]
-"""Energy, words read and written at one instance of the parent, words written at one instance of the level."""
+Bill = tuple[Floats, list[Floats], Floats, list[Floats]]
+"""Energy of an average run, per kind of run words read at one instance of the parent, words written there, and per kind
+of run words written at one instance of the level."""
 
 
 def bill_of(frame: ExactFrame, labels: Labels, level: int, operand: int, values: Ints) -> Bill:
@@ -149,15 +150,15 @@ def bill_of(frame: ExactFrame, labels: Labels, level: int, operand: int, values:
     if operand != frame.output:
         energy = charge(frame, frame.read, parent, operand, words=served, instances=above)
         energy += charge(frame, frame.fill, level, operand, words=fills, instances=n)
-        return energy, served / above, np.zeros(len(labels)), fills / n
-    read = np.where(parent >= 0, served - frame.output_words * labels.reduced_above, 0.0)
-    filled = np.where(parent >= 0, fills - frame.output_words * labels.reduced, 0.0)
-    energy = (
-        charge(frame, frame.update, parent, operand, words=served, instances=above)
-        + charge(frame, frame.read, parent, operand, words=read, instances=above)
-        + charge(frame, frame.fill, level, operand, words=filled, instances=n)
-    )
-    return energy, read / above, served / above, filled / n
+        return energy, [served / above] * len(frame.runs), np.zeros(len(labels)), [fills / n] * len(frame.runs)
+    energy = charge(frame, frame.update, parent, operand, words=served, instances=above)
+    read, filled = list[Floats](), list[Floats]()
+    for part, free in frame.runs:
+        read.append(np.where(parent >= 0, served - free * labels.reduced_above, 0.0))
+        filled.append(np.where(parent >= 0, fills - free * labels.reduced, 0.0))
+        energy += part * charge(frame, frame.read, parent, operand, words=read[-1], instances=above)
+        energy += part * charge(frame, frame.fill, level, operand, words=filled[-1], instances=n)
+    return energy, [words / above for words in read], served / above, [words / n for words in filled]
 
 
 def _with(frame: ExactFrame, labels: Labels, level: int, bills: list[Bill], *, chosen: int, rows: Ints) -> Labels:
@@ -167,16 +168,18 @@ def _with(frame: ExactFrame, labels: Labels, level: int, bills: list[Bill], *, c
     for operand in range(frame.operands):
         if not chosen >> operand & 1:
             continue
-        energy, read, written, filled = (part[rows] for part in bills[operand])
-        found.energy += energy
+        energy, read, written, filled = bills[operand]
+        found.energy += energy[rows]
         if frame.limited:
             port = frame.port[found.parent[:, operand]]
             some = port >= 0
             passing = frame.passing[found.parent[some, operand], operand]
-            found.reads[all_rows[some], port[some]] += read[some] * passing
-            found.writes[all_rows[some], port[some]] += written[some] * passing
-            if frame.port[level] >= 0:
-                found.writes[:, frame.port[level]] += filled * frame.passing[level, operand]
+            for number in range(len(frame.runs)):
+                first = number * len(frame.limited)
+                found.reads[all_rows[some], first + port[some]] += read[number][rows][some] * passing
+                found.writes[all_rows[some], first + port[some]] += written[rows][some] * passing
+                if frame.port[level] >= 0:
+                    found.writes[:, first + frame.port[level]] += filled[number][rows] * frame.passing[level, operand]
         found.parent[:, operand] = level
         found.parents[:, operand] = found.instances
         found.share[:, operand] = 1.0
@@ -203,11 +206,13 @@ def finished(
     energy, reads, writes = labels.energy.copy(), labels.reads.copy(), labels.writes.copy()
     rows, kept_nowhere = np.arange(len(labels)), np.zeros(len(labels), np.bool_)
 
-    def add(ports: Floats, level: Ints, operand: int, words: Floats) -> None:
+    def add(ports: Floats, level: Ints, operand: int, words: list[Floats]) -> None:
         if frame.limited:
             port = frame.port[level]
             some = port >= 0
-            ports[rows[some], port[some]] += words[some] * frame.passing[level[some], operand]
+            for number, own in enumerate(words):
+                column = number * len(frame.limited) + port[some]
+                ports[rows[some], column] += own[some] * frame.passing[level[some], operand]
 
     for operand in range(frame.operands):
         parent, above = labels.parent[:, operand], labels.parents[:, operand]
@@ -216,18 +221,19 @@ def finished(
             bill, read, written, filled = bills[operand]
             energy += bill
             add(reads, parent, operand, read)
-            add(writes, parent, operand, written)
+            add(writes, parent, operand, [written] * len(frame.runs))
             parent, above = np.zeros_like(parent), labels.instances
             add(writes, parent, operand, filled)
             serves, touched = share[:, operand], labels.reduced
         served = frame.operations / serves
-        read = served
+        asked = [served] * len(frame.runs)
         if operand == frame.output:
-            read = served - frame.output_words * touched
+            asked = [served - free * touched for _, free in frame.runs]
             energy += charge(frame, frame.update, parent, operand, words=served, instances=above)
-            add(writes, parent, operand, served / above)
-        energy += charge(frame, frame.read, parent, operand, words=read, instances=above)
-        add(reads, parent, operand, read / above)
+            add(writes, parent, operand, [served / above] * len(frame.runs))
+        for (part, _), words in zip(frame.runs, asked, strict=True):
+            energy += part * charge(frame, frame.read, parent, operand, words=words, instances=above)
+        add(reads, parent, operand, [words / above for words in asked])
         kept_nowhere |= parent < 0
     cycles = cycles_of(frame, reads, writes, frame.operations / units)
     energy[kept_nowhere] = cycles[kept_nowhere] = np.inf
@@ -235,10 +241,15 @@ def finished(
 
 
 def cycles_of(frame: ExactFrame, reads: Floats, writes: Floats, compute: Floats) -> Floats:
-    """Cycles of computation or of the slowest port, in whole numbers; of ports alone for `port-cycles`."""
-    found = np.zeros(len(compute)) if frame.merit is Merit.PORT_CYCLES else np.ceil(compute * (1 - ROUNDING))
-    if frame.limited:
-        load = np.maximum(reads / frame.read_rate, writes / frame.write_rate)
-        load = np.maximum(load, (reads + writes) / frame.shared_rate).max(axis=1)
-        found = np.maximum(found, np.ceil(load * (1 - ROUNDING)))
-    return found
+    """Cycles of computation or of the slowest port, whole in each kind of run; of ports alone for `port-cycles`."""
+    total = np.zeros(len(compute))
+    for number, (part, _) in enumerate(frame.runs):
+        found = np.zeros(len(compute)) if frame.merit is Merit.PORT_CYCLES else np.ceil(compute * (1 - ROUNDING))
+        if frame.limited:
+            mine = slice(number * len(frame.limited), (number + 1) * len(frame.limited))
+            read, written = reads[:, mine], writes[:, mine]
+            load = np.maximum(read / frame.read_rate, written / frame.write_rate)
+            load = np.maximum(load, (read + written) / frame.shared_rate).max(axis=1)
+            found = np.maximum(found, np.ceil(load * (1 - ROUNDING)))
+        total += part * found
+    return total

@@ -40,6 +40,8 @@ MOST_TILES = 2**22
 """Different tiles of a workload, which are made all at once."""
 WHOLE = Fraction(1)
 """Of the runs of a statement: all of them."""
+NOTHING = Fraction(0)
+"""What a cycle is charged."""
 ROUNDING = 1e-12
 """Relative error that sums of floats here stay well below, where a number of accesses or cycles is rounded up."""
 
@@ -97,8 +99,8 @@ class ExactFrame:
         counting: how words are counted.
         merit: what is minimised.
         begun: part of the runs of the statement in which its output starts empty; in the others it starts from values
-            that are read. Below 1 of energy alone, in a fabric that is not `grouped`: words then cost the same each, so
-            that the average run is a run in which that part of the first touches is free.
+            that are read. What is minimised is that of an average run.
+        cycle_pj: what each cycle is charged beside the energy, where that is minimised.
 
     Raises:
         InputError: for more than 8 dims, a dim in two subscripts of one tensor, an output whose subscripts have
@@ -106,9 +108,17 @@ class ExactFrame:
             places.
     """
 
-    def __init__(self, fabric: Fabric, counting: NestPolicy, merit: Merit, begun: Fraction = WHOLE) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        counting: NestPolicy,
+        merit: Merit,
+        begun: Fraction = WHOLE,
+        cycle_pj: Fraction = NOTHING,
+    ) -> None:
         refuse(fabric)
         self.fabric, self.counting, self.merit = fabric, counting, merit
+        self.cycle_pj = float(cycle_pj)
         self.dims, self.operands = len(fabric.dims), len(fabric.operands)
         self.levels = len(fabric.memories)
         self.extents = np.array(fabric.extents, np.int64)
@@ -131,8 +141,11 @@ class ExactFrame:
         self.window_dims = np.array([dim in inside for dim in range(self.dims)])
         self.sliding = [place for place, own in enumerate(self.windows) if own]
         self.output = next(place for place, operand in enumerate(fabric.operands) if operand.output)
-        self.output_words = float(begun * prod(fabric.extents[dim] for dim in fabric.operands[self.output].dims))
-        """Of a tile of the whole output; the part of them whose first touch is free."""
+        words = float(prod(fabric.extents[dim] for dim in fabric.operands[self.output].dims))
+        self.runs = ((1.0, words),) if begun == WHOLE else ((float(begun), words), (float(1 - begun), 0.0))
+        """Per kind of run its part, and the words of the output whose first touch is free."""
+        self.output_words = sum(part * free for part, free in self.runs)
+        """Of the output whose first touch is free, in an average run."""
         self._prices()
 
     def _prices(self) -> None:

@@ -37,7 +37,7 @@ class Labels(Rows):
     reduced_above: Floats
     """The same, of the meshes outside the output's parent."""
     reads: Floats
-    """Per memory with limited ports: words of the port that one instance reads, so far."""
+    """Per kind of run and memory with limited ports: words of the port that one instance reads, so far."""
     writes: Floats
     window: Ints
     """Per operand with windows, the window of its run; -1 for none."""
@@ -73,7 +73,7 @@ def joined(parts: list[Labels]) -> Labels:
 
 def root(frame: ExactFrame) -> Labels:
     """The one label at the outermost memory: nothing is decided."""
-    operands, slides, ports = frame.operands, len(frame.sliding), len(frame.limited)
+    operands, slides, ports = frame.operands, len(frame.sliding), len(frame.runs) * len(frame.limited)
     ones = np.ones((1, operands))
     return Labels(
         tile=frame.whole.copy(),

@@ -103,10 +103,10 @@ class _Pass:
             self.traces.append(LabelTrace.of(self.frame, labels))
 
     def _below(self, values: Floats) -> Ints:
-        """Rows whose bound leaves hope. Cycles are whole numbers: there only less is better."""
+        """Rows whose bound leaves hope. Cycles of one kind of runs are whole numbers: there only less is better."""
         if not self.machinery.bounded:
             return np.flatnonzero(np.isfinite(values))
-        slack = SLACK if self.frame.merit in ("energy", "edp") else 0.0
+        slack = SLACK if self.frame.merit in ("energy", "edp") or len(self.frame.runs) > 1 else 0.0
         hopeful = values * (1 - slack) < self.cutoff
         if not hopeful.all():
             self.tally.discarded = min(self.tally.discarded, float(values[~hopeful].min()))

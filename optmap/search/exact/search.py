@@ -24,7 +24,7 @@ from optmap.machines.fabric import Fabric
 from optmap.mappings.nest import Nest
 from optmap.questions.options import Merit
 from optmap.search.curve import Improvement
-from optmap.search.exact.frame import SLACK, WHOLE, ExactFrame
+from optmap.search.exact.frame import NOTHING, SLACK, WHOLE, ExactFrame
 from optmap.search.exact.passes import Machinery, PassTally
 from optmap.symbolic.numbers import prime_factors
 
@@ -74,6 +74,7 @@ def search_nest(
     elsewhere: Elsewhere | None = None,
     below: float = float("inf"),
     begun: Fraction = WHOLE,
+    cycle_pj: Fraction = NOTHING,
     dominance: bool = True,
     bounds: bool = True,
 ) -> ExactAnswer:
@@ -90,6 +91,7 @@ def search_nest(
             prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
         begun: part of the runs in which the output starts empty (see `ExactFrame`), the merit being of an average run.
+        cycle_pj: what each cycle is charged beside the energy, where that is the merit: the least of a weighted sum.
         dominance: off to check the search against itself.
         bounds: off to check the search against itself.
 
@@ -98,9 +100,15 @@ def search_nest(
         CheckError: if a recount contradicts the search.
     """
     started = time.monotonic()
-    machinery = Machinery(ExactFrame(fabric, counting, merit, begun), dominance=dominance, bounds=bounds)
+    machinery = Machinery(ExactFrame(fabric, counting, merit, begun, cycle_pj), dominance=dominance, bounds=bounds)
     search = _ExactSearch(
-        machinery, clock, progress or (lambda _: None), below=below, started=started, begun=begun, elsewhere=elsewhere
+        machinery,
+        clock,
+        progress or (lambda _: None),
+        below=below,
+        started=started,
+        weights=(begun, cycle_pj),
+        elsewhere=elsewhere,
     )
     return search.run()
 
@@ -116,7 +124,7 @@ class _ExactSearch:
         *,
         below: float,
         started: float,
-        begun: Fraction,
+        weights: tuple[Fraction, Fraction],
         elsewhere: Elsewhere | None,
     ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
@@ -125,7 +133,8 @@ class _ExactSearch:
         self.bounded = machinery.bounded
         self.passes: list[PassTally] = []
         self.curve: list[Improvement] = []
-        self.started, self.begun = started, begun
+        self.started = started
+        self.begun, self.cycle_pj = weights
         self.judged = 0
         self.elsewhere = elsewhere
         self.nest: Nest | None = None
@@ -224,11 +233,12 @@ class _ExactSearch:
         return count_nest(nest, self.fabric, self.counting)
 
     def _value(self, nest: Nest, first: SpatialCost) -> float:
-        """The merit of an average run."""
+        """The merit of an average run, and what its cycles are charged."""
         if self.begun == 1:
-            return float(first.merit(self.merit))
+            return float(first.merit(self.merit) + self.cycle_pj * first.cycles)
         again = self.counting.count(nest, self.fabric, bias=True)
-        return float(self.begun * first.merit(self.merit) + (1 - self.begun) * again.merit(self.merit))
+        merit = self.begun * first.merit(self.merit) + (1 - self.begun) * again.merit(self.merit)
+        return float(merit + self.cycle_pj * (self.begun * first.cycles + (1 - self.begun) * again.cycles))
 
     def _answer(self, reason: str) -> ExactAnswer:
         proved = self.nest is not None and self.bound >= self.value * (1 - SLACK)
