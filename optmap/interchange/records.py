@@ -273,7 +273,7 @@ def _wires(result: Fields, fabric: Fabric) -> dict[str, dict[str, Fraction]]:
     inner = ["MAC", *(memory.name for memory in fabric.memories)]
     found = {}
     for memory, inside in zip(fabric.memories, inner, strict=False):
-        if memory.hop_pj or memory.router_pj:
+        if memory.wired:
             tensors = result.fields("networks").fields(f"{memory.name} <==> {inside}")
             found[memory.name] = {
                 operand.name: exact_number(tensors.fields(operand.name), "energy_pJ") for operand in fabric.operands

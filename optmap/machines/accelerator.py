@@ -189,6 +189,11 @@ class Store(Concise):
         if len(set(named)) != len(named):
             raise InputError(f"order names a dim twice: {','.join(self.order)}")
 
+    @property
+    def wired(self) -> bool:
+        """Whether words pay for wires or routers of its mesh."""
+        return bool(self.hop_pj or self.router_pj)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arithmetic:

@@ -143,6 +143,11 @@ class Memory(Concise):
         """Children of one instance."""
         return self.x.size * self.y.size
 
+    @property
+    def wired(self) -> bool:
+        """Whether words pay for wires or routers of its mesh."""
+        return bool(self.hop_pj or self.router_pj)
+
     def unordered(self, loops: tuple[int, ...]) -> tuple[int, ...]:
         """The dims of temporal loops, outermost first, from the first on that the memory's order has no place for.
 

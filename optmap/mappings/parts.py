@@ -233,7 +233,7 @@ class _Reader:
                 "malformed", f"{stay.tensor} is kept at {stay.level} inside {stay.source}; levels go inwards"
             )
         between = [each.store for each in self.machine.levels[names.index(stay.level) + 1 :]]
-        if any(s is not None and (s.hop_pj or s.router_pj) for s in (*between, self.machine.outermost)):
+        if any(store is not None and store.wired for store in (*between, self.machine.outermost)):
             raise InputError(f"{where}, behind wires with a price")
 
     def _check_way(self, stay: Stay, below: list[Statement]) -> None:

@@ -75,8 +75,9 @@ def piece_of(whole: Workload, of: dict[str, range]) -> Workload:
         return replace(tensor, axes=tuple(axes))
 
     sizes = tuple((d, len(of[d]) if d in of else n) for d, n in whole.sizes)
-    piece = whole.with_accesses([shifted(tensor) for tensor in whole.tensors], sizes=sizes, image=())
-    return replace(piece, semantics=Semantics.ACCUMULATE)
+    output, *inputs = map(shifted, whole.tensors)
+    statement = replace(whole.only, output=output, inputs=tuple(inputs), image=())
+    return replace(whole, statements=(statement,), sizes=sizes, semantics=Semantics.ACCUMULATE)
 
 
 def of_document(of: dict[str, range]) -> dict[str, dict[str, int]]:

@@ -38,6 +38,9 @@ __all__ = [
     "extents_in_order",
 ]
 
+PROCESS = hash("optmap") or 1
+"""What tells processes apart whose texts have different hashes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload(Shown):
@@ -74,9 +77,18 @@ class Workload(Shown):
     """How often the workload occurs (in a network)."""
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Of the layers of a model that it stands for, where equal ones were merged; no part of equality."""
+    _hashed: tuple[int, int] = field(default=(0, 0), init=False, compare=False, repr=False)
+    """The process and the hash there; texts have others elsewhere."""
 
     def __post_init__(self) -> None:
         check_workload(self)
+
+    def __hash__(self) -> int:
+        """Computed once: much of what is kept is kept by workload."""
+        if self._hashed[0] != PROCESS:
+            parts = self.name, self.statements, self.sizes, self.semantics, self.outputs, self.count
+            object.__setattr__(self, "_hashed", (PROCESS, hash(parts)))
+        return self._hashed[1]
 
     def _first_shown(self) -> tuple[str, ...]:
         """The name, and what a product of tensors writes and reads."""

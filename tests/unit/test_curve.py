@@ -1,15 +1,19 @@
 """Words over capacity: the answers of single capacities, wherever one looks."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from cases import some
 from typer.testing import CliRunner
 
 import optmap
+from optmap.answers.over_capacity.capacity_curve import Tracer
+from optmap.base.clock import NO_LIMIT
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds import bounds
 from optmap.cli.app import app
+from optmap.search.iooub.grid import _kept_grid
 from optmap.verbs import curving
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
@@ -83,6 +87,40 @@ def test_of_one_statement_nothing_is_fused():
     assert {point.apart for point in curve.points} == {None}
     assert curve.points[-1].words == 6 * 5 + 6 * 4 + 4 * 5
     assert curve.at(2) is None
+
+
+def test_every_step_of_a_product_is_what_solving_with_nothing_kept_finds():
+    """Tables are kept for other capacities: an answer is the same one without them."""
+    text, extents = "C[i,j] = A[i,k]*B[k,j]", {"i": 4, "j": 3, "k": 5}
+    curve = optmap.curve(text, extents=extents, within=100)
+    assert curve.complete
+    for point in curve.points:
+        _kept_grid.cache_clear()
+        answer = optmap.solve(text, extents=extents, memory=f"{point.room_words}w", objective="traffic")
+        assert (point.words, point.answer.point) == (answer.cost, answer.point)
+
+
+def test_the_capacities_in_which_nothing_fits_are_few_and_the_first_that_fits_is_found():
+    asked = []
+
+    def ask(words):
+        asked.append(words)
+        return (
+            None
+            if words < 300
+            else SimpleNamespace(count=SimpleNamespace(levels=[level(words)]), exact=2 * 10**6 - words)
+        )
+
+    def level(words):
+        return SimpleNamespace(occupancy_words=words)
+
+    tracer = Tracer(ask=ask, within=1e9, clock=NO_LIMIT, tell=str)
+    found = tracer.trace(1, 10**6)
+    assert [answer.exact for answer in found] == [2 * 10**6 - 300, 10**6]
+    assert len(asked) < 20
+    asked.clear()
+    assert tracer.knee(found, 1_123_456).exact == 1_123_456
+    assert len(asked) < 20
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from optmap.workloads.workload import Workload
 NEAR = 1.05
 """Within this of what moves at any capacity a curve is at its end."""
 
+MOST_PROBES = 2
+"""Capacities just below a step that are asked for one after the other, before others are."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint(Concise):
@@ -122,10 +125,15 @@ class Tracer:
         return tuple(front)
 
     def _first(self, low: int, last: Found) -> tuple[Found, int]:
-        """The mapping at the least capacity from one on at which anything fits, and the capacity."""
-        found, high = last, room_of(last)
+        """The mapping at the least capacity from one on at which anything fits, and the capacity.
+
+        Steps grow from the least capacity on, where nothing fits soon or little is to be looked at.
+        """
+        found, high, step = last, room_of(last), 0
         while low < high:
-            answer = self.ask(middle := (low + high) // 2)
+            step = 2 * step + 1
+            middle = min(low + step, high) - 1 if found is last else (low + high) // 2
+            answer = self.ask(middle)
             if answer is None:
                 low = middle + 1
             else:
@@ -158,12 +166,21 @@ class Tracer:
         place = next((place for place, answer in enumerate(answers) if words_of(answer) <= words), None)
         if place is None:
             return None
-        found = answers[place]
-        low, high = room_of(answers[max(place - 1, 0)]), room_of(found)
+        found, high = answers[place], room_of(answers[place])
+        low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, 0)
+        turn, probes = 0, MOST_PROBES
         while low < high and not self.clock.late:
-            answer = self.ask(middle := (low + high) // 2)
-            if answer is None or words_of(answer) > words:
-                low = middle + 1
+            # Words fall about evenly between two capacities; where they do not, a half is left. A step that is found
+            # may be the one that is looked for.
+            probes += 1
+            if probes > MOST_PROBES:
+                part = (above - words) / (above - words_of(found)) if turn % 3 < 2 else 0.5
+                middle, turn = min(low + int(part * (high - low)), high - 1), turn + 1
             else:
-                found, high = answer, min(room_of(answer), middle)
+                middle = high - 1
+            answer = self.ask(middle)
+            if answer is None or words_of(answer) > words:
+                low, above, probes = middle + 1, above if answer is None else words_of(answer), MOST_PROBES
+            else:
+                found, high, probes = answer, min(room_of(answer), middle), probes % (MOST_PROBES + 1)
         return found

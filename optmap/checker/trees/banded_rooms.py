@@ -40,7 +40,7 @@ class BandedRooms:
     """Finds the most that is held."""
 
     band: StatedBand
-    steps: Sequence[StatedLoop]
+    loops: Sequence[StatedLoop]
     """The loops over the dims of the conditions, outermost first."""
     held: Sequence[BandedHolding]
     most: int = 0
@@ -56,18 +56,16 @@ class BandedRooms:
         """
         if level == 0:
             words = self._words(places, 0)
-        if level == len(self.steps):
+        if level == len(self.loops):
             self.most = max(self.most, words)
             return self.most
-        dim, tile = self.steps[level].dim, self.steps[level].tile
-        low, high = places[dim]
-        first, beyond = self.band.left(places, dim)
-        grid = low - self.steps[level].ahead
-        self.gone += max(0, (min(high, beyond) - first) // tile + 1)
+        loop = self.loops[level]
+        first, beyond = self.band.left(places, loop.dim)
+        self.gone += max(0, (beyond - first) // loop.tile + 1)
         need(self.gone < MOST, f"not counted: too many iterations under conditions, more than {MOST:,}")
         trips = []
-        for start in range(grid + (first - grid) // tile * tile, min(high, beyond), tile):
-            inside = {**places, dim: (max(low, start), min(start + tile, high))}
+        for step in loop.steps(places[loop.dim], first, beyond):
+            inside = {**places, loop.dim: step}
             if self.band.runs(inside):
                 held = words + self._words(inside, level + 1)
                 trips.append((held + self._later(inside, level + 1), held, inside))
@@ -87,7 +85,7 @@ class BandedRooms:
         for each in self.held:
             if each.due > level:
                 sizes = {d: high - low for d, (low, high) in places.items()}
-                for loop in self.steps[level : each.due]:
+                for loop in self.loops[level : each.due]:
                     sizes[loop.dim] = min(sizes[loop.dim], loop.tile)
                 tile_of_it = each.others * prod(sizes[d] for d in each.dims if d in sizes)
                 found += each.weight * min(tile_of_it, each.elements(places))

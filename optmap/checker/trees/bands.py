@@ -125,29 +125,22 @@ class StatedBand:
     def _end(self, loops: list[StatedLoop], places: Places, *, last: bool) -> Places:
         """What is left in the first or the last iteration that is run of some loops."""
         for loop in loops:
-            low, high = places[loop.dim]
             first, beyond = self.left(places, loop.dim)
-            grid = low - loop.ahead
-            start = grid + ((beyond - 1 if last else first) - grid) // loop.tile * loop.tile
-            places = {**places, loop.dim: (max(low, start), min(start + loop.tile, high))}
+            places = {**places, loop.dim: loop.step(places[loop.dim], beyond - 1 if last else first)}
         return places
 
     def _iterations(
         self, loops: list[StatedLoop], places: Places, at: tuple[int, ...] = ()
     ) -> Iterator[tuple[tuple[int, ...], Places]]:
-        """Every iteration that is run: its number in each loop, and what is left."""
+        """Every iteration that is run: where it begins in each loop, and what is left."""
         if not self.runs(places):
             return
         if len(at) == len(loops):
             yield at, places
             return
-        dim, tile = loops[len(at)].dim, loops[len(at)].tile
-        low, high = places[dim]
-        first, beyond = self.left(places, dim)
-        grid = low - loops[len(at)].ahead
-        for start in range(grid + (first - grid) // tile * tile, min(high, beyond), tile):
-            inside = {**places, dim: (max(low, start), min(start + tile, high))}
-            yield from self._iterations(loops, inside, (*at, start))
+        loop = loops[len(at)]
+        for step in loop.steps(places[loop.dim], *self.left(places, loop.dim)):
+            yield from self._iterations(loops, {**places, loop.dim: step}, (*at, step[0]))
 
 
 def _pairs_up_to(most: int, one: Span, other: Span) -> int:

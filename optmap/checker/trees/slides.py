@@ -67,11 +67,10 @@ def _iterations(keep: StatedKeep, place: int, places: Places, *, fresh: bool) ->
         yield fresh, places
         return
     loop = keep.above.loops[place]
-    low, high = places[loop.dim]
-    for start in range(low - loop.ahead, high, loop.tile):
-        empty = place < keep.above.ended or (fresh and start <= low)
-        inside = {**places, loop.dim: (max(start, low), min(start + loop.tile, high))}
-        yield from _iterations(keep, place + 1, inside, fresh=empty)
+    whole = places[loop.dim]
+    for step in loop.steps(whole, *whole):
+        empty = place < keep.above.ended or (fresh and step[0] == whole[0])
+        yield from _iterations(keep, place + 1, {**places, loop.dim: step}, fresh=empty)
 
 
 def _size(box: Box) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
@@ -49,6 +49,19 @@ class StatedLoop:
     tile: int
     ahead: int
     """Iterations that its first step lacks: its grid begins so far ahead of what it goes through."""
+
+    def step(self, whole: tuple[int, int], place: int) -> tuple[int, int]:
+        """First and beyond of the step through a whole that has an iteration."""
+        (low, high), grid = whole, whole[0] - self.ahead
+        start = grid + (place - grid) // self.tile * self.tile
+        return max(low, start), min(start + self.tile, high)
+
+    def steps(self, whole: tuple[int, int], first: int, beyond: int) -> Iterator[tuple[int, int]]:
+        """Steps through a whole, from the one that has an iteration on, as far as they begin before another one."""
+        while first < beyond:
+            step = self.step(whole, first)
+            yield step
+            first = step[1]
 
 
 @dataclass(frozen=True)

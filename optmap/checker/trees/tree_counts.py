@@ -283,11 +283,11 @@ class _Counts:
         if self.band is None:
             return self._most(kinds, held)
         others = {d: own for d, own in kinds.items() if d not in self.band.dims}
-        steps = [loop for loop in leaf.above.loops if loop.dim in self.band.dims]
+        loops = [loop for loop in leaf.above.loops if loop.dim in self.band.dims]
         found = 0
         for chosen in product(*others.values()):
             holding = [self._holding(one, dict(zip(others, chosen, strict=True)), self.band) for one in held]
-            found = BandedRooms(self.band, steps, holding, found).look(
+            found = BandedRooms(self.band, loops, holding, found).look(
                 {d: (0, self.chain.extents[d]) for d in self.band.dims}
             )
         return found

@@ -26,7 +26,7 @@ def is_closed(fabric: Fabric) -> bool:
     No dim is in two subscripts of an operand, those of the output are plain dims, wires cost nothing, and rates are
     quotients of numbers that floats hold.
     """
-    if any(memory.hop_pj or memory.router_pj for memory in fabric.memories):
+    if any(memory.wired for memory in fabric.memories):
         return False
     rates = [rate for m in fabric.memories for rate in (m.read_rate, m.write_rate, m.shared_rate) if rate is not None]
     if any(max(rate.numerator, rate.denominator) >= LARGEST for rate in rates):

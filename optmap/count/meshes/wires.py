@@ -35,7 +35,7 @@ NO_WIRES = "counting {} knows no wires: hops and routers of meshes cost nothing 
 
 def priced_meshes(fabric: Fabric) -> tuple[int, ...]:
     """Numbers of the memories whose meshes have a price."""
-    return tuple(number for number, memory in enumerate(fabric.memories) if memory.hop_pj or memory.router_pj)
+    return tuple(number for number, memory in enumerate(fabric.memories) if memory.wired)
 
 
 def wire_notes(fabric: Fabric, counting: Policy) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.count.trees.steps import begin_of, step_from
 from optmap.mappings.nodes import Loop
 from optmap.workloads.band import IndexBand, Interval
 
@@ -77,9 +78,8 @@ class BandRooms:
         self.trips += max(0, (min(high, beyond) - first) // loop.tile + 1)
         if self.trips > MOST_TRIPS:
             return
-        grid = low - loop.ahead
-        start = np.arange(grid + (first - grid) // loop.tile * loop.tile, min(high, beyond), loop.tile, dtype=self.kind)
-        start, end = np.maximum(low, start), np.minimum(start + loop.tile, high)
+        begin = np.arange(begin_of(loop, low, first), min(high, beyond), loop.tile, dtype=self.kind)
+        start, end = step_from(loop, begin, low, high)
         inside = {**left, loop.dim: (start, end)}
         held = np.zeros_like(start) + words + self._at(depth + 1, inside)
         if depth + 1 == len(self.loops):

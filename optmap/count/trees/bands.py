@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.count.trees.steps import begin_of, step_from
 from optmap.mappings.nodes import Loop
 from optmap.workloads.band import IndexBand, Interval
 
@@ -98,8 +99,7 @@ class BandRuns:
         loop = self.loops[place]
         box, start, many = self._trips(loop, left)
         inside = _some(left, box)
-        low, high = inside[loop.dim]
-        inside = {**inside, loop.dim: (np.maximum(low, start), np.minimum(start + loop.tile, high))}
+        inside = {**inside, loop.dim: step_from(loop, start, *inside[loop.dim])}
         (visited,) = np.nonzero(self.band.points(inside[self.band.first], inside[self.band.second]))
         box, many, inside = box[visited], many[visited], _some(inside, visited)
         courses = self._courses(place + 1, inside)
@@ -173,9 +173,8 @@ class BandRuns:
             low, high = first, beyond = now[loop.dim]
             if loop.dim in (self.band.first, self.band.second):
                 first, beyond = self.band.left(loop.dim, now[self.band.first], now[self.band.second])
-            grid = low - loop.ahead
-            start = grid + ((beyond - 1 if last else first) - grid) // loop.tile * loop.tile
-            now[loop.dim] = np.maximum(low, start), np.minimum(start + loop.tile, high)
+            begin = begin_of(loop, low, beyond - 1 if last else first)
+            now[loop.dim] = step_from(loop, begin, low, high)
         return now
 
     def _content(self, left: Ranges) -> Ranges:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from optmap.count.trees.runs import Interval
 from optmap.mappings.nodes import Loop
@@ -43,6 +46,30 @@ def steps(step: Interval, loop: Loop, cuts: list[Interval]) -> list[Interval]:
     near = {(end - grid) // tile + more for _, end in cuts for more in (0, 1)}  # the others are like the one before
     some = sorted({0, min(1, loop.first), trips - 1} | near)
     return [(max(first, grid + n * tile), min(grid + (n + 1) * tile, beyond)) for n in some if 0 <= n < trips]
+
+
+def begin_of(loop: Loop, low: Any, place: Any) -> Any:
+    """Where the step of a loop that has an iteration begins on its grid, of numbers or arrays of them.
+
+    Args:
+        loop: with the size of its steps.
+        low: first of what it goes through.
+        place: the iteration.
+    """
+    grid = low - loop.ahead
+    return grid + (place - grid) // loop.tile * loop.tile
+
+
+def step_from(loop: Loop, begin: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """First and beyond of steps of a loop, in arrays.
+
+    Args:
+        loop: with the size of its steps.
+        begin: where they begin on its grid.
+        low: first of what it goes through.
+        high: beyond the last.
+    """
+    return np.maximum(low, begin), np.minimum(begin + loop.tile, high)
 
 
 def common(interval: Interval, others: list[Interval]) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.count.trees.steps import step_from
 from optmap.mappings.nodes import Loop
 from optmap.workloads.access import Subscript, TensorAccess
 
@@ -59,7 +60,7 @@ def entered(access: TensorAccess, loops: Sequence[Loop], outside: int, extents: 
         rows = np.repeat(np.arange(len(trips)), trips)
         trip = (np.arange(len(rows)) - np.repeat(np.cumsum(trips) - trips, trips)).astype(kind)
         start, size = ({d: each[rows] for d, each in some.items()} for some in (start, size))
-        begin, end = _step(loop, trip, size[loop.dim])
+        begin, end = step_from(loop, trip * loop.tile - loop.ahead, 0, size[loop.dim])
         start[loop.dim], size[loop.dim] = start[loop.dim] + begin, end - begin
         begins = np.ones(len(rows), bool) if number < outside else begins[rows] & (trip == 0)
     content, shared = np.ones(len(begins), kind), np.where(begins, 0, 1).astype(kind)
@@ -70,12 +71,6 @@ def entered(access: TensorAccess, loops: Sequence[Loop], outside: int, extents: 
         content *= values[1] - values[0]
         shared[1:] *= _common(values, slice(1, None), slice(-1))
     return int(content.sum() - shared.sum())
-
-
-def _step(loop: Loop, trip: Ints, size: Ints | int) -> tuple[Ints, Ints]:
-    """First and beyond of trips of a loop through so many iterations."""
-    start = trip * loop.tile - loop.ahead
-    return np.maximum(0, start), np.minimum(start + loop.tile, size)
 
 
 def _kind(access: TensorAccess, times: int, extents: Mapping[str, int]) -> Any:
@@ -124,7 +119,8 @@ def _in_turn(access: TensorAccess, loops: Mapping[int, Loop], outside: int, exte
         start: dict[str, Ints] = {d: np.zeros(trips, kind) for d in axis.dims}
         size: dict[str, Ints] = {d: np.full(trips, extents[d], kind) for d in axis.dims}
         if loop is not None:
-            begin, end = _step(loop, np.arange(trips).astype(kind), extents[loop.dim])
+            trip = np.arange(trips).astype(kind)
+            begin, end = step_from(loop, trip * loop.tile - loop.ahead, 0, extents[loop.dim])
             start[loop.dim], size[loop.dim] = begin, end - begin
         values = _values(axis, start, size) if axis.dims else (np.zeros(1, kind), np.ones(1, kind))
         if values is None:

@@ -35,7 +35,7 @@ def without_wires(machine: Machine) -> Machine:
 
 def searched(question: Question) -> Question:
     """What a search is asked that knows no wires: the same question if they have no price or energy does not matter."""
-    if not _priced(question):
+    if not are_priced(question):
         return question
     return replace(question, machine=without_wires(question.machine))
 
@@ -62,6 +62,6 @@ def _end(curve: Sequence[Improvement], paid: Fraction) -> tuple[Improvement, ...
     return tuple(replace(point, value=float(paid)) for point in curve[-1:])
 
 
-def _priced(question: Question) -> bool:
-    wires = any(memory.hop_pj or memory.router_pj for memory in question.fabric.memories)
-    return wires and question.merit in (Merit.ENERGY, Merit.EDP)
+def are_priced(question: Question) -> bool:
+    """Whether words pay for wires on a question's machine, and energy matters to it."""
+    return any(store.wired for store in question.machine.stores) and question.merit in (Merit.ENERGY, Merit.EDP)

@@ -318,17 +318,16 @@ class BandedWay:
             two = np.minimum(rest // costs[1], len(gains[1]) - 1) if costs[1] else np.zeros_like(one)
             saved = gains[0][one] + gains[1][two]
             chosen = int(np.argmax(saved))
-            pinned, more = (int(one[chosen]), int(two[chosen])), 0
-            rows, gain = 0, int(saved[chosen])
+            pinned = int(one[chosen]), int(two[chosen])
+            rows, gain, spare = 0, int(saved[chosen]), int(rest[chosen]) - pinned[1] * costs[1]
             if statistic is not None and inside and statistic.words:
-                more = int(rest[chosen]) - pinned[1] * costs[1]
                 visits = np.maximum(self._visits(tile, inner, block, stays=True) - 1, 0) * statistic.moves
-                rows = min(more // statistic.words, visits.size)
+                rows = min(spare // statistic.words, visits.size)
                 gain += int((visits[::-1] if last else visits)[:rows].sum()) * statistic.words
+                spare -= rows * statistic.words
             total = (words - gain) * self.pair.times
             if total < best.words:
-                best = replace(member, pinned=pinned, pinned_rows=rows, words=total, last=last)
-                free = int(rest[chosen]) - pinned[1] * costs[1] - rows * (statistic.words if statistic and rows else 0)
+                best, free = replace(member, pinned=pinned, pinned_rows=rows, words=total, last=last), spare
         return self._grown(best, sizes, place, free)
 
     def _grown(self, member: Fused, sizes: MemberSizes, place: int, free: int) -> Fused:

@@ -214,7 +214,7 @@ class BlockChoice:
             and not (intermediate and self.outer[tensor][1])
             and self.level in common_levels(self.fabrics, self.workload, self.group.names, tensor)
             and self._comes_straight(tensor)
-            and not any(m.hop_pj or m.router_pj for f in self.fabrics.values() for m in f.memories)
+            and not any(m.wired for f in self.fabrics.values() for m in f.memories)
         )
 
     def _comes_straight(self, tensor: str) -> bool:

@@ -164,7 +164,7 @@ class _InTurn:
 
         Args:
             segments: the best so far.
-            notes: gets a sentence where the family of a pair is not searched.
+            notes: gets a sentence where the best of the family is not proved.
             together: whether statements may be done together.
         """
         if not self.searched(together=together):
@@ -222,7 +222,7 @@ class _InTurn:
                 if last == beyond:
                     ways += [[*before, segment] for before in kept[first] for segment in found]
             kept.append(self._undominated(ways))
-        return min(kept[-1], key=lambda way: self.merit.of(*_sums(_all_rows(way))))
+        return min(kept[-1], key=self._cost)
 
     def _refine(self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> None:
         """Nests of groups by the better method: of what was chosen, of what looked best, then of other good blocks.

@@ -173,9 +173,11 @@ class BandMeeting:
 
 def _place(index: Ints, tile: int, block: int, first: int) -> Ints:
     """The number of the block of a tile in which an index is, where the first tile may be shorter."""
+    if block == tile:
+        return np.asarray((index + -first % tile) // tile)
     inside = index - first
     place = inside // tile * -(-tile // block) + inside % tile // block
-    return np.asarray(np.where(inside < 0, (index // block) - -(-first // block), place))
+    return np.asarray(np.where(inside < 0, (index // block) - -(-first // block), place) if first else place)
 
 
 @lru_cache(maxsize=64)

@@ -22,6 +22,7 @@ from itertools import islice
 from optmap.bounds.fronts import Front, summed
 from optmap.machines.fabric import Fabric
 from optmap.mappings.nodes import Node
+from optmap.search.accelerators.wires import are_priced
 from optmap.search.chains.turn_beside import BesideNests
 from optmap.search.chains.turn_members import TurnMember, family_of
 from optmap.search.chains.turn_nests import NestLeasts
@@ -101,7 +102,7 @@ class FamilySearch:
             front = self._front(family[number])
             open_ones = open_ones if front is None else min(open_ones, self.objective.least(front))
         if not unfinished and self._is_better(open_ones):
-            unfinished = WIRED if self._wired else OPEN
+            unfinished = WIRED if are_priced(self.question) else OPEN
         return replace(
             nothing,
             least=min(self.best, open_ones),
@@ -109,11 +110,6 @@ class FamilySearch:
             nests=tuple(self.nests.leasts),
             evaluations=self.nests.evaluations,
         )
-
-    @property
-    def _wired(self) -> bool:
-        """Whether wires have prices."""
-        return any(store is not None and (store.hop_pj or store.router_pj) for store in self.machine.stores)
 
     def _is_better(self, least: Fraction) -> bool:
         """Whether what costs at least so much may be better than the best."""

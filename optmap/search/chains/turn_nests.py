@@ -21,14 +21,11 @@ from optmap.search.accelerators.arrange import arranged
 from optmap.search.accelerators.wires import without_wires
 from optmap.search.chains.turn_objectives import FamilyObjective
 from optmap.search.chains.turn_problems import NestProblem, half_kept
-from optmap.search.exact.frame import WHOLE
+from optmap.search.exact.frame import NOTHING, WHOLE
 from optmap.search.exact.search import search_nest
 from optmap.search.found import SAME
 from optmap.search.leasts import LeastNest
 from optmap.search.question import Question
-
-FREE = Fraction(0)
-"""The price of a cycle where cycles do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +72,9 @@ class NestLeasts:
         floor, key = self._floor(problem), self._key(problem)
         if floor is None:
             return None
-        if problem.key in self.shown and problem.begun_part == WHOLE and (key, FREE) not in self.nests:
-            least, self.nests[key, FREE] = self.shown[problem.key]
-            self._note(problem, FREE, least)
+        if problem.key in self.shown and problem.begun_part == WHOLE and (key, NOTHING) not in self.nests:
+            least, self.nests[key, NOTHING] = self.shown[problem.key]
+            self._note(problem, NOTHING, least)
         if key not in self.fronts:
             lines = self.lines.get(key, {})
             self.fronts[key] = Front(*floor, tuple((price, line.least) for price, line in lines.items()))

@@ -44,7 +44,7 @@ class NestProblem:
 
     @property
     def begun_part(self) -> Fraction:
-        """Of its runs."""
+        """The part of its runs in which its result begins empty."""
         return Fraction(self.begun, self.times)
 
     @property

@@ -41,7 +41,7 @@ MOST_TILES = 2**22
 WHOLE = Fraction(1)
 """Of the runs of a statement: all of them."""
 NOTHING = Fraction(0)
-"""What a cycle is charged."""
+"""What a cycle is charged where cycles do not count."""
 ROUNDING = 1e-12
 """Relative error that sums of floats here stay well below, where a number of accesses or cycles is rounded up."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
@@ -9,6 +11,22 @@ from optmap.search.whole.chain_costs import FloatArray
 
 Sizes = tuple[int, ...]
 """Extent of a box per dim."""
+Halves = tuple[Sizes, Sizes, int]
+"""Two boxes that are one together, and the dim that they lie beside each other along."""
+
+
+def least_sum(whole: FloatArray) -> float:
+    """A floor of what the largest box costs however it is cut: all of it at the least cost per volume of any box.
+
+    Args:
+        whole: what a box costs that is not cut, as in `Boxes`.
+    """
+    share = whole
+    for d, extent in enumerate(whole.shape):
+        share = share * (extent / np.arange(1, extent + 1)).reshape(
+            [-1 if d == axis else 1 for axis in range(share.ndim)]
+        )
+    return float(share.min())
 
 
 class Boxes:
@@ -30,6 +48,9 @@ class Boxes:
 
     def _fill(self, least: FloatArray) -> None:
         """Cut along the first dim wherever everything smaller is known, then inside every slice along the others."""
+        if least.ndim == 2:
+            self._fill_plane(least)
+            return
         for n in range(1, len(least)):
             self.clock.check()
             at = np.arange(1, n // 2 + 1)
@@ -38,7 +59,29 @@ class Boxes:
             if least.ndim > 1:
                 self._fill(least[n])
 
-    def halves(self, box: Sizes) -> tuple[Sizes, Sizes, int] | None:
+    def _fill_plane(self, least: FloatArray) -> None:
+        """Two dims at once: boxes of which both extents add up to the same need nothing of each other.
+
+        With the other halves of all of them in rows by that sum, a cut is a sum of two slices.
+        """
+        rows, columns = least.shape
+        turned = np.ascontiguousarray(least.T)
+        by_row, by_column = (np.full((rows + columns, n), np.inf) for n in least.shape)
+        for total in range(2, rows + columns - 1):
+            self.clock.check()
+            row = np.arange(max(1, total - columns + 1), min(rows, total))
+            column = total - row
+            found = least[row, column]
+            for whole, rest, mine in ((turned, by_row, row), (least, by_column, column[::-1])):
+                several = min(len(whole) - 1, total - 1) // 2
+                if several:
+                    ends = slice(mine[0], mine[-1] + 1)
+                    halves = whole[1 : several + 1, ends] + rest[total - 1 : total - several - 1 : -1, ends]
+                    least_of = halves.min(axis=0)
+                    np.minimum(found, least_of if whole is turned else least_of[::-1], out=found)
+            least[row, column] = turned[column, row] = by_row[total, row] = by_column[total, column] = found
+
+    def halves(self, box: Sizes) -> Halves | None:
         """Where a box is cut best: both halves and the dim; None if it is best left whole.
 
         Args:
@@ -46,7 +89,13 @@ class Boxes:
         """
         if not self.least[box] < self.whole[box]:
             return None
-        ways = [(d, n) for d, size in enumerate(box) for n in range(1, size // 2 + 1)]
-        made = [tuple((*box[:d], n, *box[d + 1 :]) for n in (at, box[d] - at)) for d, at in ways]
-        best = min(range(len(ways)), key=lambda i: self.least[made[i][0]] + self.least[made[i][1]])
-        return made[best][0], made[best][1], ways[best][0]
+        best = (inf, 0, 0)
+        for d, size in enumerate(box):
+            if size > 1:
+                line = np.moveaxis(self.least, d, -1)[(*box[:d], *box[d + 1 :])][1:size]
+                sums = (line + line[::-1])[: size // 2]
+                at = int(sums.argmin())
+                best = min(best, (float(sums[at]), d, at + 1))
+        _, d, at = best
+        one, other = ((*box[:d], n, *box[d + 1 :]) for n in (at, box[d] - at))
+        return one, other, d

@@ -28,7 +28,8 @@ from optmap.base.clock import NO_LIMIT, Clock
 from optmap.count.levels.held import entering_words, held_words
 from optmap.mappings.held import corner_dims
 from optmap.search.iooub.flows import Flow, ways_of
-from optmap.search.iooub.grid import BestOfFlow, TileGrid, spread
+from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid
+from optmap.search.iooub.products import spread
 from optmap.search.iooub.tiling import EQUAL, Tiling, best_tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -114,7 +115,8 @@ def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tilin
     pairs = _pairs(workload, plain.units, weights)
     if not pairs or plain.value <= least_words(workload, weights):
         return []
-    grid = _Overfull(workload, plain.units, [(words, tuple(range(len(workload.tensors))))], weights)
+    grid = kept_grid(_Overfull, workload, plain.units, tuple(weights))
+    grid = grid.under([(words, tuple(range(len(workload.tensors))))])
     found: list[tuple[float, int, BestOfFlow, Flow]] = []
     most = max(FEWEST, WORK // (len(BEYOND) * grid.points()))
     lists = grid.thinned(min(most, len(plain.tried)) * len(BEYOND), WORK)
@@ -171,10 +173,10 @@ class _Overfull(TileGrid):
         for excess in BEYOND:
             grown = self._largest(flow, lists, shape, slack=excess)
             fixed, slope = self._need(flow, every, lists)
+            loads = self._loads(flow, lists, grown)
             size = self.units[self.last].sizes[np.maximum(grown, 0)] if self.last >= 0 else 1.0
             over = np.maximum(0.0, fixed + slope * size - words)
-            loads = np.where(grown >= 0, self._loads(flow, lists, np.maximum(grown, 0)), inf)
-            for pair in pairs:
+            for pair in pairs if np.min(loads) < ceiling else ():
                 if {pair.x, pair.y} & set(flow.stream(pair.both)):
                     continue
                 steady, grows = self._need(flow, (pair.both,), lists)
@@ -197,7 +199,7 @@ class _Overfull(TileGrid):
 
     def _several(self, u: int, lists: Sequence[IntArray], grown: IntArray) -> npt.NDArray[np.bool_]:
         """Where a tile has several iterations of some dim of a unit."""
-        most = np.array([float(max(box)) for box in self.units[u].boxes])
+        most = self.units[u].longest
         return (most[np.maximum(grown, 0)] if u == self.last else spread(most, (u,), lists)) > 1
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,7 @@ MOST_FLOWS = 60_000
 """Flows that are compared with each other; beyond it each array keeps one tile."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Hold:
+class Hold(NamedTuple):
     """The `Reuse` of one tensor with units in place of dims; sets of units are bit masks."""
 
     free: int

@@ -9,9 +9,12 @@ larger tiles never load more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import ceil, inf, prod
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -19,6 +22,7 @@ from optmap.count.levels import halo
 from optmap.count.levels.cutting import Along, Array, cut_once
 from optmap.count.levels.rolling import axis_profile, buffer_table, steady
 from optmap.search.iooub.flows import Flow, Hold
+from optmap.search.iooub.products import GridProducts, Product, spread
 from optmap.search.iooub.streams import passage
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -33,6 +37,8 @@ WIDEST = 2**58
 """Index space of a group above which its table is computed in Python integers."""
 KEPT = 2**16
 """Largest product of tables that is kept."""
+SHARED = 2**21
+"""Words of products that are kept for other capacities."""
 ROUNDING = 1e-9
 """Relative slack of a capacity compared in floating point; the winner is checked in integers."""
 
@@ -69,15 +75,34 @@ class TileGrid:
         self.groups = tuple(groups)
         self.weights = tuple(weights)
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
-        self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in workload.tensors)
+        self._tensors = workload.tensors
+        self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in self._tensors)
+        self._live = tuple(
+            tuple(tuple(dict.fromkeys(self._owner[d] for d in group_dims(group))) for group in groups)
+            for groups in self._axis_groups
+        )
+        """Units of every group of subscripts of every tensor."""
         self._tables: dict[object, FloatArray] = {}
+        self.every = [np.arange(len(unit.boxes)) for unit in units]
+        """All candidates per unit, in order."""
+        self._shared = GridProducts(SHARED)
         self._listed: Sequence[IntArray] = ()
-        self._products: dict[tuple[int, Hold, tuple[int, ...] | None], tuple[FloatArray | float, bool]] = {}
+        self._own = GridProducts(inf)
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
         self.last = best if best >= 0 and units[best].plain else -1
         self._whole = {self.last}
         """Units of which no candidates are left out."""
+
+    def under(self, groups: Sequence[tuple[int, tuple[int, ...]]]) -> Self:
+        """The same tables for other capacities.
+
+        Args:
+            groups: (words, tensor numbers) pairs.
+        """
+        other = copy(self)
+        other.groups, other._listed = tuple(groups), ()
+        return other
 
     def points(self) -> int:
         """Number of combinations looked at per flow if every candidate is."""
@@ -93,7 +118,7 @@ class TileGrid:
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(np.where(grown >= 0, self._loads(flow, lists, grown), inf), shape)
+        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
         flat = int(values.argmin())
         value = float(values.flat[flat])
         if not value < ceiling:
@@ -109,29 +134,45 @@ class TileGrid:
 
     def thinned(self, flows: int, work: int) -> list[IntArray]:
         """Candidates per unit that keep a search of so many flows below a number of combinations, spread evenly."""
-        every = [np.arange(len(unit.boxes)) for unit in self.units]
-        lists, points = list(every), self.points()
+        lists, points = self.every, self.points()
         while points * flows > work:
             long = [u for u in range(len(lists)) if u not in self._whole]
             widest = max(long, key=lambda u: len(lists[u]), default=-1)
             if widest < 0 or len(lists[widest]) <= 2:
                 break
             keep = max(2, ceil(len(lists[widest]) * 0.8) - 1)
-            lists[widest] = np.unique(np.linspace(0, len(every[widest]) - 1, keep).round().astype(np.int64))
+            fewer = np.unique(np.linspace(0, len(self.every[widest]) - 1, keep).round().astype(np.int64))
+            lists = [*lists[:widest], fewer, *lists[widest + 1 :]]
             points = prod(len(values) for u, values in enumerate(lists) if u != self.last)
         return lists
 
     def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
-        """Weighted loads over the grid; the candidate of the last unit is `grown`."""
-        total: FloatArray | float = 0.0
-        for number, (tensor, hold) in enumerate(zip(self.workload.tensors, flow.holds, strict=True)):
-            words = self.weights[number] * self._product(number, hold, None, lists)[0]
-            for u, unit in enumerate(self.units):
-                if self._absent(tensor, unit) and not hold.free >> u & 1:
-                    counts = unit.counts[grown] if u == self.last else spread(unit.counts, (u,), lists)
-                    words = words * counts
-            total = total + words
-        return total
+        """Weighted loads over the grid; the candidate of the last unit is `grown`, infinite where that is -1."""
+        steady: FloatArray | float = 0.0
+        counted: FloatArray | float | None = None
+        for number, hold in enumerate(flow.holds):
+            words, again = self._moved(number, hold, lists)
+            if again:
+                counted = words if counted is None else counted + words
+            else:
+                steady = steady + words
+        if counted is None:
+            return np.where(grown >= 0, steady, inf)
+        return steady + counted * self.units[self.last].times[grown]
+
+    def _moved(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
+        """Weighted loads of a tensor over the grid, and whether they are those of one tile of the last unit."""
+        asked = "loads", number, hold
+        return self._known(asked, lists) or self._keep(asked, lists, self._multiplied(number, hold, lists))
+
+    def _multiplied(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
+        """What a tensor moves once, as often as tiles need it that the hold does not keep it for."""
+        words, again = self.weights[number] * self._product(number, hold, None, lists)[0], False
+        for u, unit in enumerate(self.units):
+            if self._absent(self._tensors[number], unit) and not hold.free >> u & 1:
+                again = again or u == self.last
+                words = words if u == self.last else words * spread(unit.counts, (u,), lists)
+        return words, again
 
     def _largest(
         self, flow: Flow, lists: Sequence[IntArray], shape: tuple[int, ...], slack: float = ROUNDING
@@ -140,16 +181,24 @@ class TileGrid:
 
         Capacities are taken larger by a part `slack` of them.
         """
-        grown = np.full((1,) * len(shape), inf)
+        grown: FloatArray | float = inf
         for capacity, numbers in self.groups:
             fixed, slope = self._need(flow, numbers, lists)
-            with np.errstate(over="ignore"):
-                grown = np.minimum(grown, (capacity * (1 + slack) - fixed) / np.maximum(slope, 1e-100))
+            left = capacity * (1 + slack) - fixed
+            grown = np.minimum(grown, left / slope if isinstance(slope, np.ndarray) else self._any_size(left, slope))
+        if not np.ndim(grown):
+            grown = np.full((1,) * len(shape), grown)
         if self.last < 0:
             return np.where(grown >= 0, 0, -1)
-        allowed = lists[self.last]
-        none_first = np.concatenate([[-1], allowed])
-        return none_first[np.searchsorted(self.units[self.last].sizes[allowed], grown, side="right")]
+        allowed, sizes = lists[self.last], self.units[self.last].sizes
+        if len(allowed) == len(sizes):
+            return np.searchsorted(sizes, grown, side="right") - 1
+        return np.concatenate([[-1], allowed])[np.searchsorted(sizes[allowed], grown, side="right")]
+
+    def _any_size(self, left: FloatArray | float, slope: float) -> FloatArray | float:
+        """The largest size of the last unit with some room where that grows alike everywhere, or not at all."""
+        with np.errstate(over="ignore"):
+            return left / max(slope, 1e-100)
 
     def _need(
         self, flow: Flow, numbers: Sequence[int], lists: Sequence[IntArray]
@@ -168,25 +217,39 @@ class TileGrid:
     def _product(
         self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
     ) -> tuple[FloatArray | float, bool]:
-        """Words of a tensor over the grid as in `_factors`, and whether they grow with the size of the last unit.
+        """Words of a tensor over the grid as in `_factors`, and whether they grow with the size of the last unit."""
+        asked = number, hold, stream
+        return self._known(asked, lists) or self._keep(asked, lists, self._multiply(number, hold, stream, lists))
 
-        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same.
-        """
-        if self._listed is not lists:
-            self._listed, self._products = lists, {}
-        found = self._products.get((number, hold, stream))
-        if found is not None:
-            return found
-        words: FloatArray | float = float(self.workload.weight(self.workload.tensors[number]))
+    def _multiply(
+        self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
+    ) -> tuple[FloatArray | float, bool]:
+        """The product of the factors of a tensor, but for the size of the last unit, and whether that is one."""
+        words: FloatArray | float = float(self.workload.weight(self._tensors[number]))
         grows = False
         for table, axes in self._factors(number, hold, stream):
             if axes == (self.last,):
                 grows = True
             else:
                 words = words * spread(table, axes, lists)
-        if np.size(words) <= KEPT:
-            self._products[number, hold, stream] = words, grows
         return words, grows
+
+    def _known(self, asked: object, lists: Sequence[IntArray]) -> Product | None:
+        """A product of tables over the grid that is kept.
+
+        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of all
+        candidates for other capacities, too.
+        """
+        if self._listed is not lists:
+            self._listed, self._own = lists, GridProducts(inf)
+        shared = self._shared.found if lists is self.every else self._own.found
+        return shared.get(asked) or self._own.found.get(asked)
+
+    def _keep(self, asked: object, lists: Sequence[IntArray], product: Product) -> Product:
+        """The product, which is known from now on if it is small."""
+        if np.size(product[0]) <= KEPT and not (lists is self.every and self._shared.keep(asked, product)):
+            self._own.keep(asked, product)
+        return product
 
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims
@@ -199,10 +262,9 @@ class TileGrid:
         rolled = self._rolled(number, stream or ())
         factors: list[Factor] = [self._buffer(number, rolled)] if rolled else []
         bundles: set[int] = set()
-        for index, group in enumerate(self._axis_groups[number]):
-            if any(self.units[u].dims[0] in group_dims(group) for u in rolled):
+        for index, (group, live) in enumerate(zip(self._axis_groups[number], self._live[number], strict=True)):
+            if any(u in live for u in rolled):
                 continue
-            live = tuple(dict.fromkeys(self._owner[d] for d in group_dims(group)))
             if len(live) == 1 and self.units[live[0]].plain:
                 bundles.add(live[0])
             else:
@@ -212,7 +274,9 @@ class TileGrid:
 
     def _rolled(self, number: int, stream: tuple[int, ...]) -> tuple[int, ...]:
         """The windows that a tensor is streamed along, if what it holds of them is not one slice."""
-        tensor = self.workload.tensors[number]
+        if all(self.units[u].plain for u in stream):
+            return ()
+        tensor = self._tensors[number]
         ways = [(u, way) for u in stream if (way := passage(self.workload, tensor, self.units[u])) is not None]
         windows = tuple(u for u, way in ways if way.window >= 0)
         if len(windows) == 1:
@@ -300,19 +364,23 @@ class TileGrid:
         return np.broadcast_to(table.astype(np.float64), shape)
 
 
-def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) -> FloatArray:
-    """A table over its units' chosen candidates, shaped to broadcast over the grid of all units.
+Grid = TypeVar("Grid", bound=TileGrid)
+
+
+def kept_grid(kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *more: Any) -> Grid:
+    """The tables of a workload that is asked about once more, at another capacity: see `TileGrid.under`.
 
     Args:
-        table: an axis per unit.
-        axes: the units.
-        lists: per unit of the grid, the chosen candidates.
+        kind: the class of the grid.
+        workload: what is tiled.
+        units: its units.
+        *more: what else the class takes after its groups, that has a hash.
     """
-    if not axes:
-        return table
-    picked: FloatArray = table[np.ix_(*(lists[u] for u in axes))]
-    order = np.argsort(axes)
-    shape = [1] * len(lists)
-    for u in axes:
-        shape[u] = len(lists[u])
-    return picked.transpose(order).reshape(shape)
+    of_its_kind: Any = kind
+    grid: Grid = _kept_grid(of_its_kind, workload, units, more)
+    return grid
+
+
+@lru_cache(maxsize=12)
+def _kept_grid(kind: Any, workload: Workload, units: tuple[Bundle, ...], more: tuple[Any, ...]) -> Any:
+    return kind(workload, units, (), *more)

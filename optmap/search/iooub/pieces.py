@@ -27,13 +27,13 @@ from math import inf, prod
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.base.errors import LimitError
+from optmap.base.errors import CheckError, LimitError
 from optmap.count.levels.cutting import Along, Array, uncut
 from optmap.count.levels.held import held_words
 from optmap.mappings.pieces import piece_dims, piece_of
-from optmap.search.iooub.boxes import Boxes
+from optmap.search.iooub.boxes import Boxes, Halves, Sizes, least_sum
 from optmap.search.iooub.flows import Flow, Hold, ways_of
-from optmap.search.iooub.grid import Factor, TileGrid
+from optmap.search.iooub.grid import Factor, Grid, TileGrid, kept_grid
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -101,10 +101,12 @@ class _Cutter:
     """The search for cuts of one workload."""
 
     def __init__(self, workload: Workload, words: int, weights: Sequence[float], plain: Tiling, clock: Clock) -> None:
-        self.words, self.weights, self.clock = words, weights, clock
-        points = TileGrid(workload, plain.units, self._groups(workload), weights).points()
+        self.workload, self.words, self.weights, self.clock = workload, words, tuple(weights), clock
+        points = self._grid(TileGrid, workload, plain.units).points()
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
+        self.known: dict[object, Tiling | None] = {}
+        """Tilings of pieces, by what they are pieces of, and the numbers of iterations and steps."""
 
     def cut(self, part: TiledPiece, depth: int) -> list[TiledPiece]:
         """The best cut of a part that is found, its pieces cut again; the part itself if none gains."""
@@ -113,10 +115,12 @@ class _Cutter:
             return best
         with suppress(LimitError):
             for ranges in self._ways(part):
-                found = [self._tiled(part, each) for each in ranges]
-                pieces, most = [each for each in found if each is not None], part.tiling.value * (1 - GAIN)
-                if len(pieces) == len(found) > 1 and value_of(pieces) < min(value_of(best), most):
-                    best = pieces
+                if len(ranges) == 1:
+                    continue
+                tilings = [self._tiling(part.workload, each) for each in ranges]
+                value = sum(inf if each is None else each.value for each in tilings)
+                if value < min(value_of(best), part.tiling.value * (1 - GAIN)):
+                    best = [self._piece(part, each) for each in ranges]
         return best if len(best) == 1 else [again for each in best for again in self.cut(each, depth - 1)]
 
     def _ways(self, part: TiledPiece) -> Iterator[list[dict[str, range]]]:
@@ -156,16 +160,20 @@ class _Cutter:
             along: per unit, what the sizes are multiples of.
         """
         changed = tuple(_in_multiples(unit, along[u]) if u in along else unit for u, unit in enumerate(units))
-        grid = _Lengths(workload, changed, self._groups(workload), self.weights, tuple(along))
+        grid = self._grid(_Lengths, workload, changed, tuple(along))
         lists = grid.thinned(len(self.flows), WORK)
         least: FloatArray = np.array(inf)
-        for flow in self.flows:
+        for flow in {grid.alike(flow): flow for flow in self.flows}.values():
             self.clock.check()
             least = np.minimum(least, grid.per_size(flow, lists))
         return least
 
-    def _groups(self, workload: Workload) -> list[tuple[int, tuple[int, ...]]]:
-        return [(self.words, tuple(range(len(workload.tensors))))]
+    def _grid(self, kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *more: object) -> Grid:
+        """A grid of the whole, with the tables of other capacities, or of a piece."""
+        groups = [(self.words, tuple(range(len(workload.tensors))))]
+        if workload is self.workload:
+            return kept_grid(kind, workload, units, self.weights, *more).under(groups)
+        return kind(workload, units, groups, self.weights, *more)
 
     def boxed(self, part: TiledPiece) -> list[TiledPiece]:
         """A part in the best boxes along dims of the tensor that takes most room; itself if late or they are many."""
@@ -178,33 +186,79 @@ class _Cutter:
         along = _multiples(units, _widest(workload, part.tiling))
         if not along:
             return [part]
-        boxes, dims = Boxes(self._whole(workload, units, along), self.clock), [units[u].dims[0] for u in along]
+        whole, all_of_it = self._whole(workload, units, along), self._tiling(workload, {})
+        if all_of_it is not None and all_of_it.value <= least_sum(whole) * (1 + GAIN):
+            return [part]
+        dims, steps = [units[u].dims[0] for u in along], tuple(along.values())
+        halves = self._halves(workload, Boxes(whole, self.clock), dict(zip(dims, steps, strict=True)))
         found: list[TiledPiece] = []
         left = [(tuple(units[u].extent // step for u, step in along.items()), (0,) * len(along))]
-        while left:
-            if len(found) + len(left) > BOXES:
-                return [part]
+        while left and halves is not None:
             box, at = left.pop()
-            spans = zip(dims, at, box, along.values(), strict=True)
-            ranges = {d: range(first * step, (first + size) * step) for d, first, size, step in spans}
-            halves = boxes.halves(box)
-            tiled = self._tiled(part, {d: each for d, each in ranges.items() if len(each) < workload.extents[d]})
-            if tiled is not None and (halves is None or tiled.tiling.value <= boxes.least[box] * (1 + GAIN)):
-                found.append(tiled)
-            elif halves is None:
-                return [part]
+            cut = halves[box]
+            if cut is None:
+                spans = zip(dims, at, box, steps, strict=True)
+                ranges = {d: range(first * step, (first + size) * step) for d, first, size, step in spans}
+                found.append(
+                    self._piece(part, {d: each for d, each in ranges.items() if len(each) < workload.extents[d]})
+                )
             else:
-                one, other, d = halves
+                one, other, d = cut
                 left += [(other, tuple(a + one[d] * (i == d) for i, a in enumerate(at))), (one, at)]
+        return found or [part]
+
+    def _halves(self, workload: Workload, boxes: Boxes, steps: dict[str, int]) -> dict[Sizes, Halves | None] | None:
+        """How boxes are cut, all of it and its halves again; None if they are too many, or some too large.
+
+        The largest boxes come first, so that few are tiled where many would follow.
+
+        Args:
+            workload: what is cut.
+            boxes: the costs of boxes that are one tile.
+            steps: per dim, what the extents of boxes are multiples of.
+        """
+        found: dict[Sizes, Halves | None] = {}
+        left, count = Counter({tuple(n - 1 for n in boxes.least.shape): 1}), 1
+        while left:
+            box = max(left, key=prod)
+            times, cut = left.pop(box), boxes.halves(box)
+            ranges = {d: range(size * step) for (d, step), size in zip(steps.items(), box, strict=True)}
+            tiling = self._tiling(workload, {d: r for d, r in ranges.items() if len(r) < workload.extents[d]})
+            if tiling is not None and (cut is None or tiling.value <= boxes.least[box] * (1 + GAIN)):
+                found[box] = None
+                continue
+            count += times
+            if cut is None or count > BOXES:
+                return None
+            found[box] = cut
+            for half in cut[:2]:
+                left[half] += times
         return found
 
-    def _tiled(self, part: TiledPiece, ranges: dict[str, range]) -> TiledPiece | None:
-        """A piece of a part with the best tiling of the flows; None if none fits, or its units are not the whole's."""
-        workload = piece_of(part.workload, ranges)
+    def _piece(self, part: TiledPiece, ranges: dict[str, range]) -> TiledPiece:
+        """A piece of a part that fits, with the best tiling of the flows."""
+        tiling = self._tiling(part.workload, ranges)
+        if tiling is None:
+            raise CheckError(f"the piece {ranges} of {part.workload.title} has a tiling no more")
+        of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
+        return TiledPiece(of, piece_of(part.workload, ranges), tiling)
+
+    def _tiling(self, whole: Workload, ranges: dict[str, range]) -> Tiling | None:
+        """The best tiling of a piece by the flows; None if none fits, or its units are not the whole's.
+
+        Where a piece begins does not matter.
+        """
+        asked = whole, tuple((d, len(each), each.step) for d, each in sorted(ranges.items()))
+        if asked not in self.known:
+            self.known[asked] = self._tiled(piece_of(whole, ranges))
+        return self.known[asked]
+
+    def _tiled(self, workload: Workload) -> Tiling | None:
+        """The best tiling of a piece, whatever it is a piece of."""
         units = units_of(workload)
         if tuple(unit.dims for unit in units) != self.dims:
             return None
-        grid = TileGrid(workload, units, self._groups(workload), self.weights)
+        grid = self._grid(TileGrid, workload, units)
         lists = grid.thinned(len(self.flows), WORK)
         value, best = inf, None
         for flow in self.flows:
@@ -214,9 +268,7 @@ class _Cutter:
                 value, best = found.value, (flow, tile_of(workload, units, found))
         if best is None:
             return None
-        tiling = Tiling(units=units, flow=best[0], tile=best[1], value=value, complete=False, streams_complete=False)
-        of = {**part.of, **{d: _inside(part.of.get(d), each) for d, each in ranges.items()}}
-        return TiledPiece(of, workload, tiling)
+        return Tiling(units=units, flow=best[0], tile=best[1], value=value, complete=False, streams_complete=False)
 
 
 def _in_multiples(unit: Bundle, step: int) -> Bundle:
@@ -292,14 +344,21 @@ class _Lengths(TileGrid):
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(np.where(grown >= 0, self._loads(flow, lists, np.maximum(grown, 0)), inf), shape)
+        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
         least: FloatArray = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
         return least
 
+    def alike(self, flow: Flow) -> tuple[object, ...]:
+        """What flows have in common that cost the same of every piece."""
+        return *(self._inside(hold) for hold in flow.holds), *(flow.stream(n) for n in range(len(flow.holds)))
+
+    def _inside(self, hold: Hold) -> Hold:
+        """A hold of a piece: along it there is one tile, and what is held of all tiles is the tile."""
+        return Hold(hold.free | ~self._others, hold.full & self._others, -1 if hold.at in self.along else hold.at)
+
     def _factors(self, number: int, hold: Hold, stream: tuple[int, ...] | None = None) -> list[Factor]:
-        """As they are of a piece: along it there is one tile, and what is held of all tiles is the tile."""
-        at = -1 if hold.at in self.along else hold.at
-        return super()._factors(number, Hold(hold.free, hold.full & self._others, at), stream)
+        """As they are of a piece."""
+        return super()._factors(number, self._inside(hold), stream)
 
     def _bundle(self, u: int, hold: Hold, stream: tuple[int, ...] | None) -> Factor:
         """The factor of a plain unit; all that there is of the piece's own is one tile."""

@@ -11,7 +11,7 @@ import numpy as np
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import LimitError
 from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, modest_flow
-from optmap.search.iooub.grid import BestOfFlow, TileGrid
+from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid
 from optmap.search.iooub.streams import streaming
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import IntArray
@@ -138,8 +138,8 @@ class _UnitSearch:
         self.units = units
         self.clock = clock
         self.least = least_words(workload, weights)
-        self.grid = TileGrid(workload, units, groups, weights)
-        self.all = [np.arange(len(unit.boxes)) for unit in units]
+        self.grid = kept_grid(TileGrid, workload, units, tuple(weights)).under(groups)
+        self.all = self.grid.every
 
     def run(self, *, streams: bool) -> Tiling | None:
         """The best tiling of the units; None if nothing fits."""

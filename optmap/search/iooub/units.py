@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -51,11 +51,22 @@ class Bundle:
         return np.array([_product(box) for box in self.boxes], dtype=np.float64)
 
     @cached_property
+    def longest(self) -> FloatArray:
+        """The largest extent of a dim of every candidate."""
+        return np.array([max(box) for box in self.boxes], dtype=np.float64)
+
+    @cached_property
     def counts(self) -> FloatArray:
         """`numbers` as an array."""
         return np.array(self.numbers, dtype=np.float64)
 
+    @cached_property
+    def times(self) -> FloatArray:
+        """`counts`, and for no candidate, at the place -1, infinity."""
+        return np.append(self.counts, np.inf)
 
+
+@lru_cache(maxsize=64)
 def units_of(workload: Workload, *, bundled: bool = True, divisors: bool = False) -> tuple[Bundle, ...]:
     """The units of a workload; dims of extent 1 belong to none.
 
