@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
@@ -15,8 +16,14 @@ from turn_cases import CHAINS, FREE, chain_of, dims_named, store
 
 import optmap
 from optmap.checker import RefusedError, check_document
+from optmap.checker.chains.chain_document import read_chain
+from optmap.checker.turns.stated_turns import StatedTurns
+from optmap.checker.turns.turn_counts import runs_of
+from optmap.checker.turns.turn_family import StatedFamily
 from optmap.count.meshes.count import count_nest
 from optmap.count.meshes.in_turn import count_in_turn
+from optmap.files.machines import machine_document
+from optmap.files.workloads import workload_document
 from optmap.machines.accelerator import Ports
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Level, Machine
@@ -226,3 +233,22 @@ def test_leasts_of_nests_are_what_is_needed_and_not_above_what_the_mappings_own_
             if price is not None:
                 changed["family"]["nests"][place]["cycle_pj"] = price
         assert not every or (refusal(signed(changed)) == "") == (objective != "edp" and price is None)
+
+
+def test_the_least_of_a_nest_beside_less_that_stays_is_not_above_what_the_mappings_own_costs():
+    chain, machine = asked("product", 0)
+    nests = [[{"keep": "Buf", "tensors": []}, {"compute": name}] for name in ("S", "C")]
+    nodes = [{"keep": "Buf", "tensors": ["S", "B"]}, {"sequence": nests}]
+    described = {"machine": machine_document(machine), "workload": workload_document(chain), "objective": "energy"}
+    doc = json.loads(json.dumps(described))
+    doc["machine"]["levels"][0]["capacity"]["amount"] = 1000
+    turns = StatedTurns(read_chain(doc["workload"]), doc["machine"], nodes)
+    cost = runs_of(turns.nests[1], timeloop=False)[0][1].energy
+    sizes = {d: chain.extents[d] for d in "mln"}
+    kept = [{"level": "Buf", "tensor": "S", "elements": sizes["m"] * sizes["l"]}]
+    for least, refused in ((cost, False), (cost + 1, True)):
+        said = {"value": float(least), "unit": "pJ", "exact": str(least)}
+        nest = {"statement": "C", "extents": sizes, "homes": {"S": "Buf"}, "kept": kept, "begun": "1", "least": said}
+        family = StatedFamily({**doc, "family": {"together": True, "members": 1, "nests": [nest]}}, turns.chain)
+        with pytest.raises(RefusedError, match="the mapping's own costs") if refused else nullcontext():
+            family.check_own(turns, turns.nests[1], timeloop=False)

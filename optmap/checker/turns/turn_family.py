@@ -95,7 +95,7 @@ class StatedFamily:
         self.names = [level["name"] for level in self.machine["levels"]] + [self.machine["memory"]]
         self.product = self.objective == "edp"
         self.floors: dict[object, Point] = {}
-        self.said: dict[object, dict[Fraction, Fraction]] = {}
+        self.said: dict[tuple[Any, ...], dict[Fraction, Fraction]] = {}
         """Per nest and price of a cycle what it costs at least."""
         self.used = set[object]()
         """Nests that members have."""
@@ -115,6 +115,8 @@ class StatedFamily:
     def check_own(self, turns: StatedTurns, nest: StatedNest, *, timeloop: bool) -> None:
         """What is said to be the least of a nest is not above what the mapping's own one costs.
 
+        Nor is that of the same nest beside less that stays: where this one has room, it has room there.
+
         Args:
             turns: the mapping.
             nest: of it.
@@ -129,13 +131,19 @@ class StatedFamily:
         for part, own in ((Fraction(1), runs[:1]), (Fraction(runs[0][0], times), runs)):
             ends = [self._ends(run.energy, run.cycles, max(run.port_cycles)) for _, run in own]
             weights = [Fraction(many, sum(each for each, _ in own)) for many, _ in own]
-            for price, least in self.said.get((nest.statement, *mine, kept, part), {}).items():
+            for price, least in self._said_of((nest.statement, *mine), kept, part):
                 cost = sum(w * (first + price * second) for w, (first, second) in zip(weights, ends, strict=True))
                 need(
                     least <= cost * (1 + CLOSE),
                     f"family: a nest of {self.chain.names[nest.statement]} is said to cost {float(least)} at least, "
                     f"the mapping's own costs {float(cost)}",
                 )
+
+    def _said_of(self, nest: tuple[object, ...], kept: frozenset[Any], part: Fraction) -> Iterator[Point]:
+        """Prices of a cycle and leasts of a nest beside what stays meanwhile, or less."""
+        for (*same, less, begun), lines in self.said.items():
+            if (*same, begun) == (*nest, part) and less <= kept:
+                yield from lines.items()
 
     def leasts(self) -> Iterator[tuple[Fraction, Fraction] | None]:
         """What every member costs at least, and what it does by floors alone; None for one that has no room."""
