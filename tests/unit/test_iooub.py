@@ -204,6 +204,12 @@ def test_the_best_with_streams_is_that_of_an_exhaustive_search(capacity):
     assert tiling.value == exhaustive_with_streams(workload, capacity)
 
 
+def test_a_tensor_that_costs_nothing_is_no_obstacle():
+    """Its words, none, are not multiplied by an infinite number of tiles where nothing fits."""
+    workload = parse_workload("C[i,j] = A[i,k]*B[k,j]", {"i": 4, "j": 4, "k": 32})
+    assert best_tiling(workload, [(9, (0, 1, 2))], [0.0, 1.0, 1.0]).value == 2 * 4 * 32
+
+
 @pytest.mark.parametrize(("name", "capacity", "most"), some(1, [("Y4", 4096, 17_315_840), ("Y2", 1024, 36_213_760)]))
 def test_windows_roll_over_strips(name, capacity, most):
     """Kernel resident for k and c, a strip of w columns, two rows and three words of the input per channel."""

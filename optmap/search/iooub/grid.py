@@ -146,7 +146,7 @@ class TileGrid:
             points = prod(len(values) for u, values in enumerate(lists) if u != self.last)
         return lists
 
-    def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
+    def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray:
         """Weighted loads over the grid; the candidate of the last unit is `grown`, infinite where that is -1."""
         steady: FloatArray | float = 0.0
         counted: FloatArray | float | None = None
@@ -156,9 +156,8 @@ class TileGrid:
                 counted = words if counted is None else counted + words
             else:
                 steady = steady + words
-        if counted is None:
-            return np.where(grown >= 0, steady, inf)
-        return steady + counted * self.units[self.last].times[grown]
+        words = steady if counted is None else steady + counted * self.units[self.last].counts[grown]
+        return np.where(grown >= 0, words, inf)  # no infinite count: a weight may be 0
 
     def _moved(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
         """Weighted loads of a tensor over the grid, and whether they are those of one tile of the last unit."""
