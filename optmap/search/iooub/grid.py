@@ -146,7 +146,7 @@ class TileGrid:
             points = prod(len(values) for u, values in enumerate(lists) if u != self.last)
         return lists
 
-    def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray:
+    def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
         """Weighted loads over the grid; the candidate of the last unit is `grown`, infinite where that is -1."""
         steady: FloatArray | float = 0.0
         counted: FloatArray | float | None = None
@@ -156,8 +156,9 @@ class TileGrid:
                 counted = words if counted is None else counted + words
             else:
                 steady = steady + words
-        words = steady if counted is None else steady + counted * self.units[self.last].counts[grown]
-        return np.where(grown >= 0, words, inf)  # no infinite count: a weight may be 0
+        if counted is None:
+            return np.where(grown >= 0, steady, inf)
+        return steady + counted * self.units[self.last].times[grown]
 
     def _moved(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
         """Weighted loads of a tensor over the grid, and whether they are those of one tile of the last unit."""
@@ -166,6 +167,8 @@ class TileGrid:
 
     def _multiplied(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
         """What a tensor moves once, as often as tiles need it that the hold does not keep it for."""
+        if not self.weights[number]:
+            return 0.0, False  # and no infinite number of times nothing
         words, again = self.weights[number] * self._product(number, hold, None, lists)[0], False
         for u, unit in enumerate(self.units):
             if self._absent(self._tensors[number], unit) and not hold.free >> u & 1:

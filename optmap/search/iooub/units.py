@@ -60,6 +60,11 @@ class Bundle:
         """`numbers` as an array."""
         return np.array(self.numbers, dtype=np.float64)
 
+    @cached_property
+    def times(self) -> FloatArray:
+        """`counts`, and for no candidate, at the place -1, infinity."""
+        return np.append(self.counts, np.inf)
+
 
 @lru_cache(maxsize=64)
 def units_of(workload: Workload, *, bundled: bool = True, divisors: bool = False) -> tuple[Bundle, ...]:
