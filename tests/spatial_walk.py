@@ -27,7 +27,8 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from optmap.base.errors import LimitError
-from optmap.machines.fabric import Fabric, Operand
+from optmap.machines.fabric import Fabric
+from optmap.machines.operands import Operand
 from optmap.mappings.nest import Nest
 
 Word = tuple[int, ...]

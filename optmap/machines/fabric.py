@@ -16,6 +16,7 @@ from optmap.base.shown import Concise
 from optmap.machines.accelerator import ROLES, TENSOR_ROLES, FactorRule, KeepRule, MeshAxis, Ports, Prices, Store
 from optmap.machines.elements import Element, element_of, entries_of
 from optmap.machines.machine import Level, Machine
+from optmap.machines.operands import Operand, operands_of
 from optmap.machines.relations import GAP, Relation
 from optmap.machines.roles import image_of, roles_of
 from optmap.workloads.workload import Padding, Workload, access_names
@@ -25,27 +26,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operand:
-    """One tensor access, dims by number."""
-
-    name: str
-    """As `access_names` has it."""
-    axes: tuple[tuple[tuple[int, int], ...], ...]
-    """Per subscript the (dim, coefficient) pairs."""
-    output: bool
-
-    @property
-    def dims(self) -> frozenset[int]:
-        """Every dim that occurs in a subscript: those that are relevant to it."""
-        return frozenset(dim for axis in self.axes for dim, _ in axis)
-
-    @property
-    def window_dims(self) -> frozenset[int]:
-        """The dims that it has together with others in one subscript."""
-        return frozenset(dim for axis in self.axes if len(axis) > 1 for dim, _ in axis)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,19 +195,6 @@ class Fabric(Concise):
     def clusters(self, number: int) -> int:
         """Groups of instances of a memory that one access serves together: `cluster` of them, or all there are."""
         return max(1, self.instances(number) // self.memories[number].cluster)
-
-
-def operands_of(workload: Workload) -> tuple[Operand, ...]:
-    """The tensor accesses of a workload with its dims by number, the output first."""
-    number = {dim: place for place, dim in enumerate(workload.dims)}
-    return tuple(
-        Operand(
-            name=name,
-            axes=tuple(tuple((number[dim], factor) for dim, factor in axis.terms) for axis in tensor.axes),
-            output=tensor is workload.output,
-        )
-        for name, tensor in zip(access_names(workload), workload.tensors, strict=True)
-    )
 
 
 def fabric_of(workload: Workload, machine: Machine) -> Fabric:

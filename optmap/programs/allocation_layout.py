@@ -18,7 +18,8 @@ from optmap.base.clock import current
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import whole
-from optmap.machines.fabric import Fabric, Memory, Operand, Rule
+from optmap.machines.fabric import Fabric, Memory, Rule
+from optmap.machines.operands import Operand
 from optmap.machines.relations import Relation
 from optmap.questions.policy import Footprint, Policy
 from optmap.symbolic.numbers import divisors_of

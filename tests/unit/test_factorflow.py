@@ -29,7 +29,8 @@ from optmap.count.meshes.words import tile_words
 from optmap.files.machines import machine_document
 from optmap.files.mappings import mapping_document
 from optmap.files.workloads import workload_document
-from optmap.machines.fabric import Fabric, Operand, fabric_of
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.operands import Operand
 from optmap.mappings.nest import MemoryNest, Nest, mapping_of
 from optmap.questions.policy import Footprint
 from optmap.search import Answer, Found, Method

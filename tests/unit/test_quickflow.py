@@ -22,7 +22,8 @@ from optmap.base.rows import concatenated
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.count.meshes.count import NEST_EXACT, count_nest
 from optmap.count.meshes.policy import NestPolicy
-from optmap.machines.fabric import Fabric, Operand, fabric_of
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.operands import Operand
 from optmap.machines.relations import Relation
 from optmap.mappings.nest import Loop, MemoryNest, Nest
 from optmap.mappings.nest_batch import NestBatch, batch_of

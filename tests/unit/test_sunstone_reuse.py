@@ -8,7 +8,7 @@ import pytest
 
 import optmap
 from optmap.cli import main
-from optmap.machines.fabric import operands_of
+from optmap.machines.operands import operands_of
 from optmap.search import Inferred, inferred_reuse, left_orders, trie_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Workload

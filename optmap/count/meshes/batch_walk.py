@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmap.count.meshes.batch_columns import Column, Columns, Mask, Places
-from optmap.machines.fabric import Operand
+from optmap.machines.operands import Operand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from math import prod
 
 from optmap.count.meshes.words import kept_words, moved, tile_words
-from optmap.machines.fabric import Operand
+from optmap.machines.operands import Operand
 from optmap.questions.policy import Footprint
 
 Turn = tuple[int, int, int]

@@ -36,7 +36,8 @@ from math import gcd, prod
 
 from optmap.count.meshes.layout import NestLayout
 from optmap.count.meshes.results import Accesses
-from optmap.machines.fabric import Fabric, Memory, Operand
+from optmap.machines.fabric import Fabric, Memory
+from optmap.machines.operands import Operand
 from optmap.mappings.nest import Loop
 from optmap.questions.policy import Footprint
 from optmap.workloads.halo import distinct_values, span

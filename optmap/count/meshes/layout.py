@@ -8,7 +8,8 @@ from math import prod
 
 from optmap.count.meshes.entering import Turn, arriving_words
 from optmap.count.meshes.words import Term, groups, tile_words, visited_words
-from optmap.machines.fabric import Fabric, Operand
+from optmap.machines.fabric import Fabric
+from optmap.machines.operands import Operand
 from optmap.mappings.nest import Nest
 from optmap.questions.policy import Footprint, Policy
 

@@ -19,7 +19,8 @@ from math import floor, prod
 from optmap.count.meshes.hops import Board, Digit, Served, served
 from optmap.count.meshes.layout import NestLayout
 from optmap.count.meshes.words import groups
-from optmap.machines.fabric import Fabric, Operand
+from optmap.machines.fabric import Fabric
+from optmap.machines.operands import Operand
 from optmap.mappings.nest import Nest
 from optmap.questions.policy import Policy
 

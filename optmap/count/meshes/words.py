@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 
-from optmap.machines.fabric import Operand
+from optmap.machines.operands import Operand
 from optmap.questions.policy import Footprint
 from optmap.workloads.halo import distinct_values, shared_values, span
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from optmap.count.meshes.batch_axes import axis_sizes
 from optmap.count.meshes.words import tile_words
 from optmap.machines.elements import whole
-from optmap.machines.fabric import Fabric, Operand
+from optmap.machines.fabric import Fabric
+from optmap.machines.operands import Operand
 from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.questions.policy import Footprint
 

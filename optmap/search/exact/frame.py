@@ -18,7 +18,8 @@ from optmap.base.errors import InputError
 from optmap.count.meshes.policy import NestPolicy
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import energies
-from optmap.machines.fabric import Fabric, Memory, Operand
+from optmap.machines.fabric import Fabric, Memory
+from optmap.machines.operands import Operand
 from optmap.questions.options import Merit
 from optmap.questions.policy import Footprint
 from optmap.symbolic.numbers import divisors_of

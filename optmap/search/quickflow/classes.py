@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from optmap.base.clock import current
-from optmap.machines.fabric import Operand
+from optmap.machines.operands import Operand
 
 Order = tuple[int, ...]
 """Dims, outermost loop first."""

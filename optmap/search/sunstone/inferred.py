@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import factorial
 
 from optmap.base.shown import Concise
-from optmap.machines.fabric import operands_of
+from optmap.machines.operands import operands_of
 from optmap.search.sunstone.order_trie import Trie, trie_of
 from optmap.workloads.workload import Workload, access_names
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from optmap.machines.fabric import Operand
+from optmap.machines.operands import Operand
 
 Order = tuple[int, ...]
 """Dims, innermost first."""

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from optmap.machines.fabric import Operand
+from optmap.machines.operands import Operand
 from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.search.space.sizes import maximal
 from optmap.symbolic.numbers import divisors_of

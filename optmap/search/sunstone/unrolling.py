@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
-from optmap.machines.fabric import Direction, Memory, Operand
+from optmap.machines.fabric import Direction, Memory
+from optmap.machines.operands import Operand
 from optmap.symbolic.numbers import divisors_of
 
 Ways = tuple[int, ...]
