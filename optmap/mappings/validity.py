@@ -113,9 +113,10 @@ def _check_node(node: Node, statements: list[Statement], workload: Workload, mac
         if isinstance(node, Loop) and not 1 <= node.tile <= extent:
             raise _malformed(f"loop over {node.dim} in tiles of {node.tile}; a tile has 1 to {extent} iterations")
         if isinstance(node, Loop) and node.first and not 0 < node.first < node.tile:
+            sizes = f" has 1 to {node.tile - 1}, else" if node.tile > 1 else " has no iterations there:"
             raise _malformed(
                 f"loop over {node.dim} in tiles of {node.tile} with {node.first} iterations first; a shorter first "
-                f"step has 1 to {node.tile - 1}, else leave it out"
+                f"step{sizes} leave it out"
             )
         if isinstance(node, Split) and node.ways < 1:
             raise _malformed(f"loop over {node.dim} in {node.ways} ways; there is one at least")
