@@ -22,9 +22,6 @@ STEP = 0.95
 STEEP = 0.75
 """Share of a fall that one of two parts has where the other one has almost nothing of it."""
 
-MOST_PROBES = 2
-"""Capacities just below a step that are asked for one after the other, before others are."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint(Concise):
@@ -210,21 +207,22 @@ class Tracer:
         if place is None:
             return None
         found, high = answers[place], room_of(answers[place])
-        low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, 0)
-        turn, probes = 0, MOST_PROBES
+        low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, words)
+        over, under, widths, step = above - words, words - words_of(found), (high, high), True
         while low < high and not self.clock.late:
-            # Words fall about evenly between two capacities; where they do not, a half is left. A step that is found
-            # may be the one that is looked for.
-            probes += 1
-            if probes > MOST_PROBES:
-                even = turn % 3 < 2
-                part = (above - words) / (above - words_of(found)) if even else 0.5
-                middle, turn = min(low + int(part * (high - low)), high - 1), turn + 1
-            else:
-                middle = high - 1
+            # Words fall about evenly between two capacities; where one of them stays twice, it counts half as much
+            # (the Illinois rule), and where that does not halve the range in two turns, the middle is taken. Where
+            # words fall in one step it ends at the room of what is found.
+            width = high - low
+            part = 0.5 if 2 * width > widths[0] else over / (over + under)
+            middle = high - 1 if step else min(low + int(part * width), high - 1)
+            widths = widths if step else (widths[1], width)
             answer = self._one(middle)
             if answer is None or words_of(answer) > words:
-                low, above, probes = middle + 1, above if answer is None else words_of(answer), MOST_PROBES
+                low, over, under = middle + 1, over if answer is None else words_of(answer) - words, under / 2
+                step = False
             else:
-                found, high, probes = answer, min(room_of(answer), middle), probes % (MOST_PROBES + 1)
+                step = not step and words_of(answer) == words_of(found)
+                found, high = answer, min(room_of(answer), middle)
+                over, under = over / 2, words - words_of(answer)
         return found

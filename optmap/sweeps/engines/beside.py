@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from optmap.sweeps.engines.engine import PointTask
 from optmap.sweeps.engines.slots import Slot
 
-ENOUGH_SECONDS = 1.0
+ENOUGH_SECONDS = 0.5
 """Work after which other processes are started: what takes longer altogether is worth their beginning."""
 AHEAD = 2
 """Tasks that a process has at once, so that it need not wait for this one."""
