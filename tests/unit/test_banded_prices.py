@@ -18,7 +18,7 @@ from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.nodes import Loop
 from optmap.mappings.tree import MappingTree
-from optmap.search import Question
+from optmap.search import Answer, Question
 from optmap.search.chains import banded_apart, masked
 from optmap.search.chains.banded import BandedWay, _first_members
 from optmap.search.chains.banded_sizes import sizes_of
@@ -28,7 +28,6 @@ from optmap.search.chains.pair import ProductPair, pair_of, steps_of
 from optmap.search.chains.runs import Part, Run, best_run
 from optmap.search.chains.solve import family_of
 from optmap.search.chains.trees import run_tree
-from optmap.search.result import Answer
 from optmap.sweeps.capacities import Capacities, CapacityTask
 from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.parser import parse_workload

@@ -17,8 +17,8 @@ from optmap.bounds import bounds
 from optmap.cli.app import app
 from optmap.files.inputs import workload_of
 from optmap.search.iooub.grid import _kept_grid
+from optmap.sweeps import Slot
 from optmap.sweeps.capacities import Capacities
-from optmap.sweeps.engines.slots import Slot
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 SMALL = {"m": 6, "l": 5, "k": 3, "n": 2}

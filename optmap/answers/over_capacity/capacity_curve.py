@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, log, log1p, pow
+from math import ceil, inf, log, log1p, pow
 from typing import Any, ClassVar
 
 from optmap.base.clock import Clock
@@ -208,7 +208,7 @@ class Tracer:
             return None
         found, high = answers[place], room_of(answers[place])
         low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, words)
-        over, under, widths, step = above - words, words - words_of(found), (high, high), True
+        over, under, step, widths, moved = above - words, words - words_of(found), True, (inf, inf), 0
         while low < high and not self.clock.late:
             # Words fall about evenly between two capacities; where one of them stays twice, it counts half as much
             # (the Illinois rule), and where that does not halve the range in two turns, the middle is taken. Where
@@ -219,10 +219,11 @@ class Tracer:
             widths = widths if step else (widths[1], width)
             answer = self._one(middle)
             if answer is None or words_of(answer) > words:
-                low, over, under = middle + 1, over if answer is None else words_of(answer) - words, under / 2
-                step = False
+                low, over = middle + 1, over if answer is None else words_of(answer) - words
+                under /= 2 if moved > 0 else 1
+                step, moved = False, 1
             else:
-                step = not step and words_of(answer) == words_of(found)
-                found, high = answer, min(room_of(answer), middle)
-                over, under = over / 2, words - words_of(answer)
+                over /= 2 if moved < 0 and not step else 1
+                step, moved = not step and words_of(answer) == words_of(found), -1
+                found, high, under = answer, min(room_of(answer), middle), words - words_of(answer)
         return found
