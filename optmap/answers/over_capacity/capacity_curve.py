@@ -208,7 +208,8 @@ class Tracer:
             return None
         found, high = answers[place], room_of(answers[place])
         low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, words)
-        over, under, step, widths, moved = above - words, words - words_of(found), True, (inf, inf), 0
+        over, under = float(above - words), float(words - words_of(found))
+        step, widths, moved = True, (inf, inf), 0
         while low < high and not self.clock.late:
             # Words fall about evenly between two capacities; where one of them stays twice, it counts half as much
             # (the Illinois rule), and where that does not halve the range in two turns, the middle is taken. Where
