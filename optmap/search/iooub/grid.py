@@ -22,7 +22,7 @@ from optmap.count.levels import halo
 from optmap.count.levels.cutting import Along, Array, cut_once
 from optmap.count.levels.rolling import axis_profile, buffer_table, steady
 from optmap.search.iooub.flows import Flow, Hold
-from optmap.search.iooub.products import GridProducts, Product, spread
+from optmap.search.iooub.products import GridProducts, Product, over, spread
 from optmap.search.iooub.streams import passage
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -118,7 +118,7 @@ class TileGrid:
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
+        values = over(self._loads(flow, lists, grown), shape)
         flat = int(values.argmin())
         value = float(values.flat[flat])
         if not value < ceiling:
@@ -129,7 +129,7 @@ class TileGrid:
         """The combination at a place of the grid."""
         choice = [int(lists[u][i]) for u, i in enumerate(np.unravel_index(flat, shape))]
         if self.last >= 0:
-            choice[self.last] = int(np.broadcast_to(grown, shape).flat[flat])
+            choice[self.last] = int(over(grown, shape).flat[flat])
         return tuple(choice)
 
     def thinned(self, flows: int, work: int) -> list[IntArray]:
@@ -188,14 +188,11 @@ class TileGrid:
             fixed, slope = self._need(flow, numbers, lists)
             left = capacity * (1 + slack) - fixed
             grown = np.minimum(grown, left / slope if isinstance(slope, np.ndarray) else self._any_size(left, slope))
-        if not np.ndim(grown):
+        if not isinstance(grown, np.ndarray):
             grown = np.full((1,) * len(shape), grown)
         if self.last < 0:
             return np.where(grown >= 0, 0, -1)
-        allowed, sizes = lists[self.last], self.units[self.last].sizes
-        if len(allowed) == len(sizes):
-            return np.searchsorted(sizes, grown, side="right") - 1
-        return np.concatenate([[-1], allowed])[np.searchsorted(sizes[allowed], grown, side="right")]
+        return self.units[self.last].largest(grown)
 
     def _any_size(self, left: FloatArray | float, slope: float) -> FloatArray | float:
         """The largest size of the last unit with some room where that grows alike everywhere, or not at all."""

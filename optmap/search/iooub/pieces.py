@@ -34,6 +34,7 @@ from optmap.mappings.pieces import piece_dims, piece_of
 from optmap.search.iooub.boxes import Boxes, Halves, Sizes, least_sum
 from optmap.search.iooub.flows import Flow, Hold, ways_of
 from optmap.search.iooub.grid import Factor, Grid, TileGrid, kept_grid
+from optmap.search.iooub.products import over
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -344,7 +345,7 @@ class _Lengths(TileGrid):
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
+        values = over(self._loads(flow, lists, grown), shape)
         least: FloatArray = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
         return least
 
