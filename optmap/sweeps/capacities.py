@@ -59,6 +59,7 @@ class Capacities:
     ) -> None:
         self._workload, self._objective, self._clock, self._tell = workload, objective, clock, tell
         self._known: dict[CapacityTask, AnyAnswer | LowerBound | None] = {}
+        self._later: list[CapacityTask] = []
         self._beside = Beside[CapacityTask, AnyAnswer | LowerBound | None](
             CAPACITIES, here=self._here, text=self._text, read=self._read, others=(jobs or default_jobs()) - 1
         )
@@ -92,11 +93,22 @@ class Capacities:
             for task, each in zip(tasks, found, strict=True)
         ]
 
+    def prepare(self, capacities: Sequence[int], methods: Sequence[str]) -> None:
+        """Say what will be asked for later, which other processes find while they have nothing else to do.
+
+        Args:
+            capacities: in words.
+            methods: keys of `METHODS`, `USUAL` or `FLOOR`.
+        """
+        self._later = [CapacityTask(words, method) for method in methods for words in capacities]
+
     def _all(self, tasks: Sequence[CapacityTask]) -> list[AnyAnswer | LowerBound | None]:
-        new = list(dict.fromkeys(task for task in tasks if task not in self._known))
-        for number, answer in self._beside.run(new, lambda: self._clock.late):
-            self._known[new[number]] = answer
-            self._tell(several(new[number].words, "word"))
+        new, later = (
+            [task for task in dict.fromkeys(some) if task not in self._known] for some in (tasks, self._later)
+        )
+        for task, answer in self._beside.run(new, lambda: self._clock.late, later):
+            self._known[task] = answer
+            self._tell(several(task.words, "word"))
         return [self._known.get(task) for task in tasks]
 
     def _question(self, task: CapacityTask) -> Question:

@@ -87,7 +87,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
         >>> traced.points[0].room_words, traced.points[0].words
         (16, 384)
     """
-    from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer
+    from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer, room_of
     from optmap.bounds.methods import bounds
     from optmap.sweeps.capacities import Capacities
 
@@ -112,6 +112,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
             raise InfeasibleError(f"{problem.title}: nothing fits into {several(most, 'word')}")
         (floor,) = bounds(problem, most, ("compulsory",))
         words = floor.total_words if objective == "traffic" else floor.loads_words
+        answers.prepare([room_of(each) for each in found], _beside(problem))
         knee = tracer.knee(found, int(NEAR * words))
         *points, last = _points((*found, knee or found[-1]), answers)
     return CapacityCurve(
@@ -134,6 +135,14 @@ def _range(workload: Workload, memory: object) -> tuple[int, int]:
     if len(ends) != 2 or ends[0] >= ends[1]:
         raise InputError("memory: a curve goes over a range of capacities, such as 4KiB:4MiB")
     return int(ends[0]), int(ends[1])
+
+
+def _beside(workload: Workload) -> tuple[str, ...]:
+    """What a point has beside its mapping: a floor, and of a chain what moves with nothing fused."""
+    from optmap.search.methods import APART
+    from optmap.sweeps.capacities import FLOOR
+
+    return (FLOOR, APART.name) if len(workload.statements) > 1 else (FLOOR,)
 
 
 def _points(found: Sequence[Answer[Any, Any]], answers: Capacities) -> tuple[CurvePoint, ...]:

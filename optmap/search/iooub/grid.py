@@ -76,6 +76,8 @@ class TileGrid:
         self.weights = tuple(weights)
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
         self._tensors = workload.tensors
+        self._words = [float(workload.weight(tensor)) for tensor in self._tensors]
+        """Per element of every tensor."""
         self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in self._tensors)
         self._live = tuple(
             tuple(tuple(dict.fromkeys(self._owner[d] for d in group_dims(group))) for group in groups)
@@ -224,7 +226,7 @@ class TileGrid:
         self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
     ) -> tuple[FloatArray | float, bool]:
         """The product of the factors of a tensor, but for the size of the last unit, and whether that is one."""
-        words: FloatArray | float = float(self.workload.weight(self._tensors[number]))
+        words: FloatArray | float = self._words[number]
         grows = False
         for table, axes in self._factors(number, hold, stream):
             if axes == (self.last,):

@@ -9,8 +9,10 @@ from __future__ import annotations
 import select
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
+from math import inf
 from typing import Generic, TypeVar
 
 from optmap.sweeps.engines.engine import PointTask
@@ -18,12 +20,14 @@ from optmap.sweeps.engines.slots import Slot
 
 ENOUGH_SECONDS = 0.5
 """Work after which other processes are started: what takes longer altogether is worth their beginning."""
+LONG_SECONDS = 0.1
+"""Of one task, after which they are started: there are many."""
 AHEAD = 2
 """Tasks that a process has at once, so that it need not wait for this one."""
 WAIT_SECONDS = 0.1
 """How often interruption is looked at."""
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
 R = TypeVar("R")
 
 
@@ -50,6 +54,9 @@ class Beside(Generic[T, R]):
         self._function, self._here, self._text, self._read = function, here, text, read
         self._others = others
         self._slots: list[Slot] = []
+        self._sent: dict[int, T] = {}
+        """What other processes work on, by number."""
+        self._numbers = count()
         self._spent = 0.0
 
     @contextmanager
@@ -61,57 +68,73 @@ class Beside(Generic[T, R]):
             for slot in self._slots:
                 slot.stop()
             self._slots.clear()
+            self._sent.clear()
 
-    def run(self, tasks: Sequence[T], stopping: Callable[[], bool]) -> Iterator[tuple[int, R]]:
+    def run(self, tasks: Sequence[T], stopping: Callable[[], bool], spare: Sequence[T] = ()) -> Iterator[tuple[T, R]]:
         """Answer tasks, in any order.
 
         Args:
-            tasks: all of them.
+            tasks: different ones.
             stopping: once it is true no more tasks are begun here, and no answers of others are waited for.
+            spare: tasks that another process begins if it has nothing else to do; nobody waits for them.
 
         Yields:
-            Number of a task, and its answer.
+            A task, and its answer; spare ones and those of a call before this one, too.
         """
-        left = deque(range(len(tasks)))
-        while (left or any(slot.waiting for slot in self._slots)) and not stopping():
-            self._send(tasks, left)
-            yield from self._received(tasks, left)
+        open_, sent = set(tasks), set(self._sent.values())
+        left, more = (
+            deque(each for each in tasks if each not in sent),
+            deque(each for each in spare if each not in sent),
+        )
+        while open_ and not stopping():
+            self._send(left, more)
+            for task, answer in self._received(left, open_):
+                open_.discard(task)
+                yield task, answer
             if left:
-                number = left.popleft()
-                begun = time.monotonic()
-                yield number, self._here(tasks[number])
-                self._spent += time.monotonic() - begun
-                if self._spent > ENOUGH_SECONDS and len(left) > AHEAD:
-                    self._start()
-            elif any(slot.waiting for slot in self._slots):
+                task = left.popleft()
+                open_.discard(task)
+                yield task, self._timed(task)
+            elif open_:
                 self._wait()
-        for slot in [each for each in self._slots if each.waiting]:  # late: nobody asks for its answers any more
-            slot.stop()
-            self._slots.remove(slot)
+
+    def _timed(self, task: T) -> R:
+        """The answer to a task, found here; other processes are started where that took long."""
+        begun = time.monotonic()
+        answer = self._here(task)
+        seconds = time.monotonic() - begun
+        self._spent += seconds
+        if seconds > LONG_SECONDS or self._spent > ENOUGH_SECONDS:
+            self._start()
+        return answer
 
     def _start(self) -> None:
         while len(self._slots) < self._others:
             self._slots.append(Slot(self._function))
             self._slots[-1].start()
 
-    def _send(self, tasks: Sequence[T], left: deque[int]) -> None:
+    def _send(self, left: deque[T], more: deque[T]) -> None:
         """Give processes that are ready the last ones of the tasks that are left, but not what is next here."""
         for slot in self._slots:
-            while slot.ready and len(left) > 1 and slot.waiting < AHEAD:
-                number = left.pop()
-                slot.send(PointTask(number=number, text=self._text(tasks[number]), seconds=float("inf")))
+            while slot.ready and slot.waiting < AHEAD and (len(left) > 1 or (more and not slot.waiting)):
+                task, number = left.pop() if len(left) > 1 else more.popleft(), next(self._numbers)
+                self._sent[number] = task
+                slot.send(PointTask(number=number, text=self._text(task), seconds=inf))
 
-    def _received(self, tasks: Sequence[T], left: deque[int]) -> Iterator[tuple[int, R]]:
+    def _received(self, left: deque[T], open_: set[T]) -> Iterator[tuple[T, R]]:
+        """What other processes have answered; what one had that has ended goes back to what is left."""
         for slot in list(self._slots):
             outcomes, ended = slot.receive()
-            if ended:
-                lost, waiting = slot.end()
-                left.extend([each.number for each in lost] + [each.number for each in waiting])
-                self._slots.remove(slot)
-                self._others -= 1
             for outcome in outcomes:
                 if outcome.text is not None:
-                    yield outcome.number, self._read(tasks[outcome.number], outcome.text)
+                    task = self._sent.pop(outcome.number)
+                    yield task, self._read(task, outcome.text)
+            if ended:
+                lost, waiting = slot.end()
+                back = [self._sent.pop(each) for each in ([one.number for one in lost] + [t.number for t in waiting])]
+                left.extend(task for task in back if task in open_)
+                self._slots.remove(slot)
+                self._others -= 1
 
     def _wait(self) -> None:
         poll = select.poll()
