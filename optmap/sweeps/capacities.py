@@ -17,7 +17,7 @@ from optmap.bounds.methods import bounds
 from optmap.bounds.result import LowerBound
 from optmap.files.fields import Fields
 from optmap.files.workloads import read_workload, workload_document
-from optmap.search.methods import METHODS
+from optmap.search.methods import APART, METHODS
 from optmap.search.question import Question
 from optmap.search.result import Answer
 from optmap.sweeps.engines.beside import Beside
@@ -61,7 +61,7 @@ class Capacities:
         self._known: dict[CapacityTask, AnyAnswer | LowerBound | None] = {}
         self._later: list[CapacityTask] = []
         self._beside = Beside[CapacityTask, AnyAnswer | LowerBound | None](
-            CAPACITIES, here=self._here, text=self._text, read=self._read, others=(jobs or default_jobs()) - 1
+            CAPACITIES, here=self.answer, text=self._text, read=self._read, others=(jobs or default_jobs()) - 1
         )
 
     @contextmanager
@@ -70,15 +70,21 @@ class Capacities:
         with self._beside.session():
             yield
 
-    def mappings(self, capacities: Sequence[int], method: str = USUAL) -> list[AnyAnswer | None]:
-        """The best mappings that a method finds, without their floors; None where nothing fits, or it is late.
+    def mappings(self, capacities: Sequence[int]) -> list[AnyAnswer | None]:
+        """The best mappings, without their floors; None where nothing fits, or where it is late, but for the first one.
 
         Args:
             capacities: in words.
-            method: a key of `METHODS`, or `USUAL`.
         """
-        found = self._all([CapacityTask(words, method) for words in capacities])
-        return [each if isinstance(each, Answer) else None for each in found]
+        return self._mappings(capacities, USUAL, lambda: self._clock.late)
+
+    def apart(self, capacities: Sequence[int]) -> list[AnyAnswer | None]:
+        """The best mappings of a chain with nothing fused, whatever the time; None where none fits.
+
+        Args:
+            capacities: in words.
+        """
+        return self._mappings(capacities, APART.name, never)
 
     def floors(self, capacities: Sequence[int]) -> list[LowerBound]:
         """The best lower bounds of all schedules, whatever the time.
@@ -86,27 +92,29 @@ class Capacities:
         Args:
             capacities: in words.
         """
-        tasks = [CapacityTask(words, FLOOR) for words in capacities]
-        found = self._all(tasks)
-        return [
-            each if isinstance(each, LowerBound) else floor_of(self._workload, task.words)
-            for task, each in zip(tasks, found, strict=True)
-        ]
+        found = self._all([CapacityTask(words, FLOOR) for words in capacities], never)
+        return [each for each in found if isinstance(each, LowerBound)]
 
-    def prepare(self, capacities: Sequence[int], methods: Sequence[str]) -> None:
-        """Say what will be asked for later, which other processes find while they have nothing else to do.
+    def prepare(self, capacities: Sequence[int]) -> None:
+        """Say of which capacities floors, and mappings with nothing fused, will be asked for.
+
+        Other processes find them while they have nothing else to do.
 
         Args:
             capacities: in words.
-            methods: keys of `METHODS`, `USUAL` or `FLOOR`.
         """
-        self._later = [CapacityTask(words, method) for method in methods for words in capacities]
+        beside = (FLOOR, APART.name) if len(self._workload.statements) > 1 else (FLOOR,)
+        self._later = [CapacityTask(words, method) for method in beside for words in capacities]
 
-    def _all(self, tasks: Sequence[CapacityTask]) -> list[AnyAnswer | LowerBound | None]:
+    def _mappings(self, capacities: Sequence[int], method: str, stopping: Callable[[], bool]) -> list[AnyAnswer | None]:
+        found = self._all([CapacityTask(words, method) for words in capacities], stopping)
+        return [each if isinstance(each, Answer) else None for each in found]
+
+    def _all(self, tasks: Sequence[CapacityTask], stopping: Callable[[], bool]) -> list[AnyAnswer | LowerBound | None]:
         new, later = (
             [task for task in dict.fromkeys(some) if task not in self._known] for some in (tasks, self._later)
         )
-        for task, answer in self._beside.run(new, lambda: self._clock.late, later):
+        for task, answer in self._beside.run(new, stopping, later):
             self._known[task] = answer
             self._tell(several(task.words, "word"))
         return [self._known.get(task) for task in tasks]
@@ -123,7 +131,8 @@ class Capacities:
             time_limit=time,
         )
 
-    def _here(self, task: CapacityTask) -> AnyAnswer | LowerBound | None:
+    def answer(self, task: CapacityTask) -> AnyAnswer | LowerBound | None:
+        """The answer to a task, found in this process; None where nothing fits."""
         if task.method == FLOOR:
             return floor_of(self._workload, task.words)
         try:
@@ -157,6 +166,11 @@ class Capacities:
         return METHODS[question.method].hand_in(question, found, seconds=found.seconds)
 
 
+def never() -> bool:
+    """Of what is answered whatever the time."""
+    return False
+
+
 def floor_of(workload: Workload, words: int) -> LowerBound:
     """The best lower bound of what every schedule moves in a memory of so many words."""
     (floor,) = bounds(workload, words, ("best",))
@@ -168,12 +182,10 @@ def answer_line(text: str) -> str:
     fields = Fields.of(json.loads(text), "task")
     workload = _workload(json.dumps(fields.get("workload")))
     clock = Clock.after(fields.number("seconds"))
-    task = CapacityTask(fields.integer("words"), fields.text("method"))
     here = Capacities(workload, fields.text("objective"), clock, jobs=1, tell=lambda _: None)
-    if task.method == FLOOR:
-        (floor,) = here.floors([task.words])
-        return json.dumps(floor_document(floor))
-    (found,) = here.mappings([task.words], task.method)
+    found = here.answer(CapacityTask(fields.integer("words"), fields.text("method")))
+    if isinstance(found, LowerBound):
+        return json.dumps(floor_document(found))
     return json.dumps({} if found is None else carried_document(found))
 
 

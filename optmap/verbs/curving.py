@@ -112,7 +112,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
             raise InfeasibleError(f"{problem.title}: nothing fits into {several(most, 'word')}")
         (floor,) = bounds(problem, most, ("compulsory",))
         words = floor.total_words if objective == "traffic" else floor.loads_words
-        answers.prepare([room_of(each) for each in found], _beside(problem))
+        answers.prepare([room_of(each) for each in found])
         knee = tracer.knee(found, int(NEAR * words))
         *points, last = _points((*found, knee or found[-1]), answers)
     return CapacityCurve(
@@ -137,23 +137,14 @@ def _range(workload: Workload, memory: object) -> tuple[int, int]:
     return int(ends[0]), int(ends[1])
 
 
-def _beside(workload: Workload) -> tuple[str, ...]:
-    """What a point has beside its mapping: a floor, and of a chain what moves with nothing fused."""
-    from optmap.search.methods import APART
-    from optmap.sweeps.capacities import FLOOR
-
-    return (FLOOR, APART.name) if len(workload.statements) > 1 else (FLOOR,)
-
-
 def _points(found: Sequence[Answer[Any, Any]], answers: Capacities) -> tuple[CurvePoint, ...]:
     """Mappings beside the floors where they fit, and beside what moves with nothing fused."""
     from optmap.answers.over_capacity.capacity_curve import CurvePoint, room_of, words_of
-    from optmap.search.methods import APART
 
     rooms = [room_of(each) for each in found]
     alone: list[Answer[Any, Any] | None] = [None] * len(found)
     if len(found[0].workload.statements) > 1:
-        alone = answers.mappings(rooms, APART.name)
+        alone = answers.apart(rooms)
     return tuple(
         CurvePoint(answer=answer, floor=floor, apart=None if apart is None else words_of(apart))
         for answer, floor, apart in zip(found, answers.floors(rooms), alone, strict=True)

@@ -246,7 +246,7 @@ def test_where_nothing_fits_the_memory_is_what_is_wrong() -> None:
 
 def test_a_curve_under_conditions_has_the_answers_at_single_capacities(monkeypatch: pytest.MonkeyPatch) -> None:
     text, extents = CHAINS[2].replace("?", "l <= m"), {"h": 2, "m": 24, "l": 24, "k": 4, "n": 4}
-    found, answer = dict[tuple[int, str], Fraction](), Capacities._here
+    found, answer = dict[tuple[int, str], Fraction](), Capacities.answer
 
     def noted(self: Capacities, task: CapacityTask) -> Any:
         made = answer(self, task)
@@ -254,7 +254,7 @@ def test_a_curve_under_conditions_has_the_answers_at_single_capacities(monkeypat
             found[task.words, task.method] = Fraction(made.exact)
         return made
 
-    monkeypatch.setattr(Capacities, "_here", noted)
+    monkeypatch.setattr(Capacities, "answer", noted)
     curve = optmap.curve(text, extents=extents, within=40, jobs=1)
     assert curve.complete
     assert len(curve.points) > 5

@@ -73,13 +73,13 @@ def test_the_knee_is_the_least_capacity_near_what_is_compulsory_and_fusing_pays_
 
 
 def test_no_capacity_is_asked_for_twice(monkeypatch):
-    asked, answer = [], Capacities._here
+    asked, answer = [], Capacities.answer
 
     def noted(self, task):
         asked.append(task)
         return answer(self, task)
 
-    monkeypatch.setattr(Capacities, "_here", noted)
+    monkeypatch.setattr(Capacities, "answer", noted)
     optmap.curve(PAIR, extents=SMALL, semantics="assign", within=0)
     assert len(asked) == len(set(asked)) > 30
     assert {task.method for task in asked} == {"", "apart", "floor"}
@@ -102,6 +102,22 @@ def test_every_step_of_a_product_is_what_solving_with_nothing_kept_finds():
         _kept_grid.cache_clear()
         answer = optmap.solve(text, extents=extents, memory=f"{point.room_words}w", objective="traffic")
         assert (point.words, point.answer.point) == (answer.cost, answer.point)
+
+
+def test_a_curve_without_time_has_its_ends():
+    product = {"workload": "C[i,j] = A[i,k]*B[k,j]", "extents": {"i": 8, "j": 8, "k": 8}, "memory": "16w:300w"}
+    curve = optmap.curve(**product, time_limit=1e-6)
+    assert not curve.complete
+    assert curve.points[-1].words == optmap.curve(**product, within=200).points[-1].words
+    pair = optmap.curve(PAIR, extents=SMALL, time_limit=1e-6)
+    assert not pair.complete
+    assert all(point.apart is not None for point in pair.points if point.room_words > 20)
+
+
+def test_the_least_distance_of_neighbours_is_every_step():
+    product = {"workload": "C[i,j] = A[i,k]*B[k,j]", "extents": {"i": 3, "j": 3, "k": 2}}
+    tiny, none = (optmap.curve(**product, within=within) for within in (1e-310, 0))
+    assert [point.words for point in tiny.points] == [point.words for point in none.points]
 
 
 def test_the_capacities_in_which_nothing_fits_are_few_and_the_first_that_fits_is_found():

@@ -19,6 +19,8 @@ NEAR = 1.05
 STEP = 0.95
 """Share of the distance that neighbours may have, by which words are to fall from one point to the next."""
 
+MOST_STEPS = 2**20
+"""Steps between two capacities: of more, half are on each side."""
 STEEP = 0.75
 """Share of a fall that one of two parts has where the other one has almost nothing of it."""
 
@@ -193,7 +195,8 @@ class Tracer:
     def _middle(self, gap: _Gap) -> int:
         """The capacity that leaves as many steps on both sides, as high as they may be, if words fall evenly."""
         end = room_of(gap.high)
-        steps = ceil(gap.fall / log1p(STEP * self.within)) if self.within else 2
+        step = log1p(STEP * self.within)
+        steps = ceil(min(gap.fall / step, MOST_STEPS)) if step else 2
         return min(max(round(gap.place * pow(end / gap.place, steps // 2 / steps)), gap.place + 1), end - 1)
 
     def knee(self, answers: tuple[AnyAnswer, ...], words: int) -> AnyAnswer | None:

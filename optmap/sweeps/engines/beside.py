@@ -75,7 +75,8 @@ class Beside(Generic[T, R]):
 
         Args:
             tasks: different ones.
-            stopping: once it is true no more tasks are begun here, and no answers of others are waited for.
+            stopping: once it is true no more tasks are begun here than the first one, and no answers of others are
+                waited for.
             spare: tasks that another process begins if it has nothing else to do; nobody waits for them.
 
         Yields:
@@ -86,7 +87,9 @@ class Beside(Generic[T, R]):
             deque(each for each in tasks if each not in sent),
             deque(each for each in spare if each not in sent),
         )
-        while open_ and not stopping():
+        begun = False
+        while open_ and not (begun and stopping()):
+            begun = True
             self._send(left, more)
             for task, answer in self._received(left, open_):
                 open_.discard(task)
