@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from optmap.answers.documents.carried import carried_document, floor_document, read_carried, read_floor
+from optmap.answers.over_capacity.capacity_curve import room_of
 from optmap.base.clock import SEARCHED, Clock, limited
 from optmap.base.errors import InfeasibleError
 from optmap.base.texts import several
@@ -59,7 +60,6 @@ class Capacities:
     ) -> None:
         self._workload, self._objective, self._clock, self._tell = workload, objective, clock, tell
         self._known: dict[CapacityTask, AnyAnswer | LowerBound | None] = {}
-        self._later: list[CapacityTask] = []
         self._beside = Beside[CapacityTask, AnyAnswer | LowerBound | None](
             CAPACITIES, here=self.answer, text=self._text, read=self._read, others=(jobs or default_jobs()) - 1
         )
@@ -95,29 +95,23 @@ class Capacities:
         found = self._all([CapacityTask(words, FLOOR) for words in capacities], never)
         return [each for each in found if isinstance(each, LowerBound)]
 
-    def prepare(self, capacities: Sequence[int]) -> None:
-        """Say of which capacities floors, and mappings with nothing fused, will be asked for.
-
-        Other processes find them while they have nothing else to do.
-
-        Args:
-            capacities: in words.
-        """
-        beside = (FLOOR, APART.name) if len(self._workload.statements) > 1 else (FLOOR,)
-        self._later = [CapacityTask(words, method) for method in beside for words in capacities]
-
     def _mappings(self, capacities: Sequence[int], method: str, stopping: Callable[[], bool]) -> list[AnyAnswer | None]:
         found = self._all([CapacityTask(words, method) for words in capacities], stopping)
         return [each if isinstance(each, Answer) else None for each in found]
 
     def _all(self, tasks: Sequence[CapacityTask], stopping: Callable[[], bool]) -> list[AnyAnswer | LowerBound | None]:
-        new, later = (
-            [task for task in dict.fromkeys(some) if task not in self._known] for some in (tasks, self._later)
-        )
-        for task, answer in self._beside.run(new, stopping, later):
+        new = [task for task in dict.fromkeys(tasks) if task not in self._known]
+        for task, answer in self._beside.run(new, stopping, self._later()):
             self._known[task] = answer
             self._tell(several(task.words, "word"))
         return [self._known.get(task) for task in tasks]
+
+    def _later(self) -> list[CapacityTask]:
+        """What is likely asked for: floors of the rooms of mappings, and of a chain mappings with nothing fused."""
+        rooms = dict.fromkeys(room_of(each) for each in self._known.values() if isinstance(each, Answer))
+        beside = (FLOOR, APART.name) if len(self._workload.statements) > 1 else (FLOOR,)
+        later = (CapacityTask(room, method) for room in rooms for method in beside)
+        return [task for task in later if task not in self._known]
 
     def _question(self, task: CapacityTask) -> Question:
         from optmap.api import question_of

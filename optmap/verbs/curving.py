@@ -87,7 +87,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
         >>> traced.points[0].room_words, traced.points[0].words
         (16, 384)
     """
-    from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer, room_of
+    from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer
     from optmap.bounds.methods import bounds
     from optmap.sweeps.capacities import Capacities
 
@@ -112,7 +112,6 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
             raise InfeasibleError(f"{problem.title}: nothing fits into {several(most, 'word')}")
         (floor,) = bounds(problem, most, ("compulsory",))
         words = floor.total_words if objective == "traffic" else floor.loads_words
-        answers.prepare([room_of(each) for each in found])
         knee = tracer.knee(found, int(NEAR * words))
         *points, last = _points((*found, knee or found[-1]), answers)
     return CapacityCurve(

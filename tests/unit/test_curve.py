@@ -19,6 +19,7 @@ from optmap.files.inputs import workload_of
 from optmap.search.iooub.grid import _kept_grid
 from optmap.sweeps import Slot
 from optmap.sweeps.capacities import Capacities
+from optmap.sweeps.engines import beside
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 SMALL = {"m": 6, "l": 5, "k": 3, "n": 2}
@@ -206,6 +207,27 @@ def test_another_process_finds_what_this_one_finds(text, extents, capacities, sh
             assert same[0] == same[1]
     assert alone.floors(capacities) == both.floors(capacities)
     assert {task.method for task in received} == {"", "floor"}
+
+
+def test_where_no_process_can_be_started_all_is_answered_here(monkeypatch):
+    def refused(self):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(Slot, "start", refused)
+    both = Capacities(workload_of(PAIR, SMALL, None, None), "traffic", NO_LIMIT, jobs=2, tell=str)
+    with both.session():
+        both._beside._start()
+        assert [each is not None for each in both.mappings([1, 9, 20, 40])] == [False, True, True, True]
+    assert both._beside._slots == []
+
+
+def test_a_process_that_is_stuck_is_ended(shared, monkeypatch):
+    both = shared("C[i,j] = A[i,k]*B[k,j]", {"i": 6, "j": 5, "k": 4})
+    (slot,) = both._beside._slots
+    monkeypatch.setattr(beside, "STUCK_SECONDS", 0.5)
+    monkeypatch.setattr(slot, "receive", lambda: ([], False))
+    assert None not in both.mappings([3, 5, 9, 20, 40])
+    assert both._beside._slots == []
 
 
 def test_what_a_process_had_that_ends_is_answered_here(shared, monkeypatch):

@@ -87,7 +87,8 @@ class TileGrid:
         self._tables: dict[object, FloatArray] = {}
         self.every = [np.arange(len(unit.boxes)) for unit in units]
         """All candidates per unit, in order."""
-        self._shared = GridProducts(SHARED)
+        self._shared = {id(self.every): GridProducts(SHARED)}
+        """By the lists of candidates that stay."""
         self._listed: Sequence[IntArray] = ()
         self._own = GridProducts(inf)
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
@@ -238,19 +239,28 @@ class TileGrid:
     def _known(self, asked: object, lists: Sequence[IntArray]) -> Product | None:
         """A product of tables over the grid that is kept.
 
-        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of all
-        candidates for other capacities, too.
+        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of lists
+        that stay for other capacities, too.
         """
         if self._listed is not lists:
             self._listed, self._own = lists, GridProducts(inf)
-        shared = self._shared.found if lists is self.every else self._own.found
-        return shared.get(asked) or self._own.found.get(asked)
+        shared = self._shared.get(id(lists), self._own)
+        return shared.found.get(asked) or self._own.found.get(asked)
 
     def _keep(self, asked: object, lists: Sequence[IntArray], product: Product) -> Product:
         """The product, which is known from now on if it is small."""
-        if np.size(product[0]) <= KEPT and not (lists is self.every and self._shared.keep(asked, product)):
+        shared = self._shared.get(id(lists), self._own)
+        if np.size(product[0]) <= KEPT and not shared.keep(asked, product):
             self._own.keep(asked, product)
         return product
+
+    def _share(self, some: Sequence[list[IntArray]]) -> None:
+        """Keep products over lists of candidates for other capacities: as long as the grid is there, they are.
+
+        Args:
+            some: lists that together are all candidates.
+        """
+        self._shared |= {id(lists): GridProducts(SHARED // len(some)) for lists in some}
 
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims

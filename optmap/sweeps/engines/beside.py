@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from math import inf
 from typing import Generic, TypeVar
 
 from optmap.sweeps.engines.engine import PointTask
@@ -24,6 +23,8 @@ LONG_SECONDS = 0.1
 """Of one task, after which they are started: there are many."""
 AHEAD = 2
 """Tasks that a process has at once, so that it need not wait for this one."""
+STUCK_SECONDS = 600.0
+"""After so long without an answer a process is ended, and its tasks are answered here."""
 WAIT_SECONDS = 0.1
 """How often interruption is looked at."""
 
@@ -113,8 +114,13 @@ class Beside(Generic[T, R]):
 
     def _start(self) -> None:
         while len(self._slots) < self._others:
-            self._slots.append(Slot(self._function))
-            self._slots[-1].start()
+            slot = Slot(self._function)
+            try:
+                slot.start()
+            except OSError:  # no process may be started here
+                self._others = 0
+                break
+            self._slots.append(slot)
 
     def _send(self, left: deque[T], more: deque[T]) -> None:
         """Give processes that are ready the last ones of the tasks that are left, but not what is next here."""
@@ -122,7 +128,7 @@ class Beside(Generic[T, R]):
             while slot.ready and slot.waiting < AHEAD and (len(left) > 1 or (more and not slot.waiting)):
                 task, number = left.pop() if len(left) > 1 else more.popleft(), next(self._numbers)
                 self._sent[number] = task
-                slot.send(PointTask(number=number, text=self._text(task), seconds=inf))
+                slot.send(PointTask(number=number, text=self._text(task), seconds=STUCK_SECONDS))
 
     def _received(self, left: deque[T], open_: set[T]) -> Iterator[tuple[T, R]]:
         """What other processes have answered; what one had that has ended goes back to what is left."""
@@ -132,8 +138,9 @@ class Beside(Generic[T, R]):
                 if outcome.text is not None:
                     task = self._sent.pop(outcome.number)
                     yield task, self._read(task, outcome.text)
-            if ended:
-                lost, waiting = slot.end()
+            stuck = not ended and slot.ready and slot.seconds_left <= 0
+            if ended or stuck:
+                lost, waiting = slot.end(overdue=stuck)
                 back = [self._sent.pop(each) for each in ([one.number for one in lost] + [t.number for t in waiting])]
                 left.extend(task for task in back if task in open_)
                 self._slots.remove(slot)
