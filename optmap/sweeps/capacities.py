@@ -12,7 +12,7 @@ from typing import Any
 from optmap.answers.documents.carried import carried_document, floor_document, read_carried, read_floor
 from optmap.answers.over_capacity.capacity_curve import room_of
 from optmap.base.clock import SEARCHED, Clock, limited
-from optmap.base.errors import InfeasibleError
+from optmap.base.errors import InfeasibleError, LimitError
 from optmap.base.texts import several
 from optmap.bounds.methods import bounds
 from optmap.bounds.result import LowerBound
@@ -126,7 +126,11 @@ class Capacities:
         )
 
     def answer(self, task: CapacityTask) -> AnyAnswer | LowerBound | None:
-        """The answer to a task, found in this process; None where nothing fits."""
+        """The answer to a task, found in this process; None where nothing fits.
+
+        Raises:
+            LimitError: if the time was over before there was the first answer; later ones are None then.
+        """
         if task.method == FLOOR:
             return floor_of(self._workload, task.words)
         try:
@@ -134,6 +138,10 @@ class Capacities:
             with limited(Clock.after(max(self._clock.left, LEAST_SECONDS)).share(SEARCHED)):
                 return METHODS[question.method].run(question)
         except InfeasibleError:
+            return None
+        except LimitError:
+            if not any(isinstance(each, Answer) for each in self._known.values()):
+                raise
             return None
 
     def _text(self, task: CapacityTask) -> str:
@@ -166,8 +174,14 @@ def never() -> bool:
 
 
 def floor_of(workload: Workload, words: int) -> LowerBound:
-    """The best lower bound of what every schedule moves in a memory of so many words."""
-    (floor,) = bounds(workload, words, ("best",))
+    """The best lower bound of what every schedule moves in a memory of so many words.
+
+    Once somebody asked to stop it is what is compulsory, which takes no time.
+    """
+    try:
+        (floor,) = bounds(workload, words, ("best",))
+    except LimitError:
+        (floor,) = bounds(workload, words, ("compulsory",))
     return floor
 
 

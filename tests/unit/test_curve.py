@@ -1,6 +1,7 @@
 """Words over capacity: the answers of single capacities, wherever one looks."""
 
 import json
+import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 import optmap
 from optmap.answers.over_capacity.capacity_curve import Tracer
+from optmap.base import clock
 from optmap.base.clock import NO_LIMIT
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds import bounds
@@ -113,6 +115,23 @@ def test_a_curve_without_time_has_its_ends():
     pair = optmap.curve(PAIR, extents=SMALL, time_limit=1e-6)
     assert not pair.complete
     assert all(point.apart is not None for point in pair.points if point.room_words > 20)
+
+
+@pytest.mark.parametrize("text", ["C[i,j] = A[i,k]*B[k,j]", PAIR])
+def test_what_was_traced_is_there_where_somebody_stops(text, monkeypatch):
+    monkeypatch.setattr(clock, "_ASKED", threading.Event())
+    told = []
+
+    def tell(text, share):
+        told.append(text)
+        if len(told) == 9:
+            clock.stop()
+
+    extents = {"i": 9, "j": 8, "k": 7} if text != PAIR else SMALL
+    curve = optmap.curve(text, extents=extents, within=0, progress=tell)
+    assert not curve.complete
+    assert len(curve.points) > 2
+    assert all(0 < point.bound_words <= point.words for point in curve.points)
 
 
 def test_the_least_distance_of_neighbours_is_every_step():
