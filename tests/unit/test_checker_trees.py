@@ -42,7 +42,7 @@ def test_reference_trees_are_counted_to_the_word() -> None:
             assert (mine.moved, mine.occupied) == (rows, case["occupancy"]), case["name"]
         else:
             assert mine.startswith(UNCOUNTED), case["name"]
-    assert found == 27
+    assert found == 36
 
 
 KINDS = {"capacity": "", "incomplete": "(incomplete|not counted): "}
