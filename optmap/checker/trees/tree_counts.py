@@ -55,7 +55,6 @@ every kind is looked at (`runs.courses`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -196,12 +195,12 @@ class _Counts:
         return found
 
     def _plain(self, keep: StatedKeep, tensor: str) -> list[str] | None:
-        """The dims of the subscripts of a tensor below a Keep, if these are dims alone, the same ones in all accesses."""
+        """The dims that are the subscripts of a tensor in all accesses below a Keep; None if there is more to say."""
         axes, *others = self._view(keep, tensor)
         return None if others else dims_alone(axes)
 
     def _dims(self, keep: StatedKeep, tensor: str) -> list[str]:
-        """The same, where there are some."""
+        """The same, of a tensor of which there is no more to say."""
         return self._plain(keep, tensor) or []
 
     def _region(self, keep: StatedKeep, tensor: str) -> Region:
