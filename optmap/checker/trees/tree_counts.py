@@ -1,14 +1,11 @@
 """Words that a mapping tree moves and holds, in closed form, for trees whose contents are boxes.
 
-**The trees.** Loops over time, keeps, sequences, leaves. Every subscript is a dim alone, no dim twice in an access, and
-whatever touches a tensor has the same dims at the same places; but a statement that reads a tensor once may have
-subscripts of several dims and strides there (`slides`), and an input may have other dims in other statements, if no
-Keep of it is above both: as nothing writes it, what one of them has of it does not matter to the other. What is made
-and read so has its home in the outermost level, outside all loops, and all of its elements are read: each stays there
-until then, and no Keep further in is above two statements. There is no padding, and conditions are of one kind
-(`bands`). Every loop of more than one trip is over a dim of each statement below, and if some of them pass a tensor on
-between branches of a sequence further in, over a dim of that tensor. Other trees are refused (`not counted`), where
-they do not mean nothing.
+**The trees.** Loops over time, keeps, sequences, leaves. No access has a dim twice; what is written has dims alone as
+subscripts. There is no padding, and conditions are of one kind (`bands`): under them all that touches a tensor has the
+same dims at the same places, but for an input that other statements read with other dims, if no Keep is above both.
+Every loop of more than one trip is over a dim of each statement below, and if some of them pass a tensor on between
+branches of a sequence further in, over a dim that is the same subscript where it is made and where it is read. Other
+trees are refused (`not counted`), where they do not mean nothing.
 A loop with one trip in every iteration restricts nothing and is not looked at.
 
 **Contents are boxes.** Loops restrict every statement below to a product of ranges, by their dims; further in these are
@@ -16,6 +13,14 @@ gone over wholly. So in an iteration of the loops above a Keep the operations be
 ranges of its dims, whichever of them touches it; along the run such boxes are equal or disjoint. A reader meets what is
 complete: loops above it and the writer are over dims of the tensor, and the writer's branch has ended. Nothing of an
 intermediate is alive beyond its iteration but what an outer Keep holds.
+
+**Several accesses, and windows.** A Keep below which a tensor is read through several accesses, of one statement or of
+several, or by subscripts of several dims, and not written, holds the union of the boxes that the accesses touch. What
+enters is what of a union is not in that of the iteration before, if no branch ended in between (`slides`). Room is
+not largest in the first iteration, where accesses may have most in common: all iterations of dims of subscripts in
+which accesses differ are looked at. What is made and read so is read wholly by every statement that reads it so.
+Loops above both are over subscripts that are the same ones in all accesses, so that in each iteration of theirs all of
+the box that is made is read, and nothing beside it: a Keep above what makes a tensor holds the box that is written.
 
 **Rows.** A function of rows has a statistic (`stated_rows`), which is an intermediate that loops over other dims may
 go around: its words are updated and read again in several of their iterations, all words of the box by the writer and
