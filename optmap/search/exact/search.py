@@ -36,6 +36,8 @@ ELSEWHERE = 1_000_000
 """Evaluations after which another search is asked for an incumbent: most problems are solved before."""
 SHARE = 0.4
 """Of the time that is left, what a pass for an incumbent may take, and what another search that is asked may."""
+STRAIGHT = 1.4
+"""Times what is proved at first: below a limit that is no farther away one pass looks for all there is, none before."""
 WIDE = 25
 """Prime factors of all extents together from which it is asked before the first pass, which would be a long one."""
 
@@ -151,6 +153,8 @@ class _ExactSearch:
         if sum(len(prime_factors(extent)) for extent in self.fabric.extents) >= WIDE:
             self._ask()
         cutoff = root
+        if self.value <= STRAIGHT * root and not self.clock.late:
+            self._pass(self.value)
         for number in count():
             if number in (0, 2) and self.bound < self.value * (1 - SLACK):
                 self._beam(BEAMS[number // 2])
