@@ -11,7 +11,7 @@ from optmap.base.clock import Clock
 from optmap.base.rows import concatenated
 from optmap.mappings.nest import Nest
 from optmap.mappings.nest_batch import rules_met
-from optmap.search.exact.bounds import Bounds, merit_of
+from optmap.search.exact.bounds import Bounds, merit_of, ways_within
 from optmap.search.exact.costs import bill_of, finished, fitting, keep_sets, kept
 from optmap.search.exact.dominance import undominated
 from optmap.search.exact.frame import SLACK, ExactFrame, Flags, Floats, Ints, Tiles
@@ -59,9 +59,10 @@ class Machinery:
         self.levels: list[MemorySteps] = []
         for number in range(frame.levels):
             self.levels.append(MemorySteps(frame, number, self.levels[-1] if number else None))
-        self.bounds = [Bounds(frame, self.levels, top, top + 1) for top in range(-1, frame.levels)]
+        ways = ways_within(frame, self.levels)
+        self.bounds = [Bounds(frame, top, ways[top + 1]) for top in range(-1, frame.levels)]
         """By the number of open levels."""
-        self.kept_bounds = [Bounds(frame, self.levels, number - 1, number + 1) for number in range(frame.levels)]
+        self.kept_bounds = [Bounds(frame, number - 1, ways[number + 1]) for number in range(frame.levels)]
         """Of labels at a level that has decided what it keeps."""
 
     def root_bound(self) -> float:
