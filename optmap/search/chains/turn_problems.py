@@ -93,7 +93,13 @@ def problems_of(workload: Workload, machine: Machine, group: TurnGroup, block: G
 @lru_cache(maxsize=2**12)
 def _alone(workload: Workload, name: str, left: tuple[tuple[str, int], ...]) -> Workload:
     """A statement on what is left of dims: the same one in many ways to cut and keep."""
-    return product_alone(workload, name, dict(left))
+    whole = _whole(workload, name)
+    return whole.with_extents(**{d: n for d, n in left if d in whole.dims})
+
+
+@lru_cache(maxsize=2**6)
+def _whole(workload: Workload, name: str) -> Workload:
+    return product_alone(workload, name)
 
 
 def homes_in(machine: Machine, group: TurnGroup, block: GroupBlock) -> dict[str, str]:
