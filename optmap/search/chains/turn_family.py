@@ -124,7 +124,9 @@ class FamilySearch:
 
     def _way(self, member: TurnMember) -> _Way:
         """A member with its nests, and what passes by itself."""
-        problems = (p for group, block in member.segments for p in problems_of(self.workload, self.machine, group, block))
+        problems = (
+            p for group, block in member.segments for p in problems_of(self.workload, self.machine, group, block)
+        )
         energy, cycles = self.beside.of(member)
         return _Way(member, tuple(problems), self.objective.ends(energy, cycles, cycles))
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from optmap.base.errors import InputError
 from optmap.bounds.fronts import Corner, Front
 from optmap.bounds.mesh_least import least_of
-from optmap.machines.accelerator import KeepRule
 from optmap.count.meshes.count import count_nest
+from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import keeping, with_homes, with_kept
 from optmap.machines.machine import Machine

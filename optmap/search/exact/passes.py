@@ -59,15 +59,26 @@ class Machinery:
         self.levels: list[MemorySteps] = []
         for number in range(frame.levels):
             self.levels.append(MemorySteps(frame, number, self.levels[-1] if number else None))
-        ways = ways_within(frame, self.levels)
-        self.bounds = [Bounds(frame, top, ways[top + 1]) for top in range(-1, frame.levels)]
-        """By the number of open levels."""
-        self.kept_bounds = [Bounds(frame, number - 1, ways[number + 1]) for number in range(frame.levels)]
-        """Of labels at a level that has decided what it keeps."""
+        self._ways = ways_within(frame, self.levels)
+        self._bounds: dict[tuple[int, int], Bounds] = {}
+
+    def open_at(self, number: int) -> Bounds:
+        """Bounds of labels at a level: so many levels are open."""
+        return self._bound(number - 1, number)
+
+    def kept_at(self, number: int) -> Bounds:
+        """Bounds of labels at a level that has decided what it keeps."""
+        return self._bound(number - 1, number + 1)
+
+    def _bound(self, top: int, meshes: int) -> Bounds:
+        """Made when it is asked for: many searches end at the root."""
+        if (top, meshes) not in self._bounds:
+            self._bounds[top, meshes] = Bounds(self.frame, top, self._ways[meshes])
+        return self._bounds[top, meshes]
 
     def root_bound(self) -> float:
         """What any mapping costs at least."""
-        bounds = self.bounds[self.frame.levels]
+        bounds = self.open_at(self.frame.levels)
         return float(bounds.least(bounds.of_labels(root(self.frame)), float("inf"))[0])
 
     def run(self, cutoff: float, clock: Clock, beam: int | None = None) -> PassTally:
@@ -117,12 +128,12 @@ class _Pass:
         """Labels with what their level keeps decided."""
         own = kept(self.frame, labels, number)
         self.tally.evaluations += len(own)
-        bounds = self.machinery.kept_bounds[number]
+        bounds = self.machinery.kept_at(number)
         return own.take(self._below(bounds.least(bounds.of_labels(own), self.cutoff, self.clock)))
 
     def _inwards(self, own: Labels, number: int) -> Labels:
         """Labels at the level inside; whole mappings are made of those at the innermost one at once."""
-        level, bounds = self.machinery.levels[number], self.machinery.bounds[number]
+        level, bounds = self.machinery.levels[number], self.machinery.open_at(number)
         found: list[Labels] = []
         waiting = 0
         pairs, values = self._pairs(own, number)
@@ -161,7 +172,7 @@ class _Pass:
 
     def _children(self, own: Labels, part: Pairs, moves: StepTable, chosen: Ints, number: int) -> Labels:
         """Labels at the level inside that leave hope, of some moves."""
-        bounds = self.machinery.bounds[number]
+        bounds = self.machinery.open_at(number)
         labels = self.machinery.levels[number].children(own, part, moves, chosen)
         labels = labels.take(self._below(bounds.least(bounds.of_labels(labels), self.cutoff, self.clock)))
         return self._best(labels) if self.machinery.dominance and len(labels) and number > 1 else labels
@@ -180,7 +191,7 @@ class _Pass:
 
     def _pairs(self, own: Labels, number: int) -> tuple[Pairs, Floats]:
         """Labels with the splits that leave hope, the most promising first."""
-        level, bounds = self.machinery.levels[number], self.machinery.bounds[number]
+        level, bounds = self.machinery.levels[number], self.machinery.open_at(number)
         outer = bounds.of_labels(own)
         parts: list[Pairs] = []
         values: list[Floats] = [np.zeros(0)]
@@ -188,7 +199,7 @@ class _Pass:
         for start in range(0, len(own), width):
             rows = np.arange(start, min(start + width, len(own)))
             if self.clock.late:
-                whole = self.machinery.kept_bounds[number]
+                whole = self.machinery.kept_at(number)
                 least = whole.least(whole.of_labels(own.take(np.arange(start, len(own)))), self.cutoff, self.clock)
                 self.tally.discarded = min(self.tally.discarded, float(least.min()))
                 break
