@@ -34,6 +34,8 @@ from optmap.search.question import Question
 
 MOST_MEMBERS = 2**12
 """Members of a family that are looked at, each for some milliseconds."""
+NEAR = Fraction(1001, 1000)
+"""Times what is shown of a nest: a share that is less is as good as reached."""
 LATE = "the time was over"
 OPEN = "what the searches show of nests leaves a gap to what their mappings cost"
 WIRED = "wires have prices, which are in no bound"
@@ -188,15 +190,14 @@ class FamilySearch:
         leasts = [self._least(each, price) for each in wanted]
         likely = [each.times * self.nests.likely(each, price) for each in wanted]
         for_them = left - sum((self._least(each, price) for each in way.problems if each not in wanted), Fraction(0))
-        choices = list[tuple[bool, Fraction, int, Fraction]]()
-        for number, (problem, least, much) in enumerate(zip(wanted, leasts, likely, strict=True)):
-            tried, share = self.nests.tried(problem, price), for_them - (sum(leasts) - least)
-            if len(wanted) > 1 and not tried:
-                share = min(share, Fraction(f"{float(for_them * much / sum(likely)):.12g}"))
-            if share > least:
-                choices.append((tried, share / max(least, TINY), number, share))
-        *_, number, share = min(choices)
-        return wanted[number], share
+        shares = [for_them * Fraction(float(much / sum(likely))) for much in likely]
+        rises = [share / max(least, TINY) for share, least in zip(shares, leasts, strict=True)]
+        higher = [number for number, rise in enumerate(rises) if rise > NEAR]
+        if len(higher) > 1:
+            number = min(higher, key=rises.__getitem__)
+            return wanted[number], Fraction(f"{float(shares[number]):.12g}")
+        number = max(range(len(wanted)), key=rises.__getitem__)
+        return wanted[number], for_them - (sum(leasts, Fraction(0)) - leasts[number])
 
     def _least(self, problem: NestProblem, price: Fraction) -> Fraction:
         """What all runs of a nest cost at least at a price of cycles, one without room nothing."""

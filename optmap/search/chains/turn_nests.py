@@ -68,7 +68,9 @@ class NestLeasts:
         self.mappings: dict[object, NestMapping] = {}
         self.nests: dict[object, tuple[Node, ...]] = {}
         self.reached: dict[object, Fraction] = {}
-        """Per statement and what is given to it, how many times its floor was shown of a nest of it last."""
+        """Per statement and what is given to it, how many times its floor the best nest cost that was found last."""
+        self.usual = Fraction(1)
+        """The same of any statement."""
         self.evaluations = 0
 
     @property
@@ -99,14 +101,9 @@ class NestLeasts:
         return self.nests.get((self._key(problem), price))
 
     def likely(self, problem: NestProblem, price: Fraction) -> Fraction:
-        """What one run is likely to cost at a price of cycles, by what was shown of the statement with other sizes."""
-        floor = self._floor(problem)
-        least = Fraction(0) if floor is None else floor[0] + price * floor[1]
-        return max(self._least(problem, price), least * self.reached.get((problem.name, problem.homes), 1), TINY)
-
-    def tried(self, problem: NestProblem, price: Fraction) -> bool:
-        """Whether a search showed no more than a least."""
-        return any(price in self.lines.get(self._key(each), {}) for each in (problem, problem.bare))
+        """What one run is likely to cost at a price of cycles, by what was found with other sizes."""
+        times = self.reached.get((problem.name, problem.homes), self.usual)
+        return max(times * self._floored(problem, price), TINY)
 
     def search(self, problem: NestProblem, price: Fraction, limit: Fraction) -> bool:
         """Whether exact searches ended: with the best nest, or with none below a limit.
@@ -140,11 +137,10 @@ class NestLeasts:
             return True
         found = self._shown(problem, self._machine(problem), price, limit)
         self._note(problem, price, found.least)
-        floor = self._floor(problem)
-        if floor is not None and floor[0] + price * floor[1]:
-            self.reached[problem.name, problem.homes] = found.least / (floor[0] + price * floor[1])
         if found.ended and found.mapping is not None:
             self.mappings[key] = found.mapping
+            self.usual = found.least / max(self._floored(problem, price), TINY)
+            self.reached[problem.name, problem.homes] = self.usual
         return found.ended
 
     def _fits(self, mapping: NestMapping, problem: NestProblem) -> bool:
@@ -156,6 +152,11 @@ class NestLeasts:
         """What one run costs at least at a price of cycles; nothing where there is no room."""
         front = self.front(problem)
         return Fraction(0) if front is None else front.least(price)
+
+    def _floored(self, problem: NestProblem, price: Fraction) -> Fraction:
+        """What one run costs at least at a price of cycles, by its floor alone."""
+        floor = self._floor(problem)
+        return Fraction(0) if floor is None else floor[0] + price * floor[1]
 
     def _machine(self, problem: NestProblem) -> Machine:
         """The machine with what is kept as rules."""
