@@ -142,7 +142,8 @@ def test_below_a_limit_that_is_near_the_optimum_is_found_or_nothing_is(seed: int
     best = best_of_all(fabric, NEST_EXACT)
     for merit, part in product((Merit.ENERGY, Merit.CYCLES) if best else (), (0.7, 1.0, 1.01, 1.3)):
         least = float(best[merit].value)
-        found = search_nest(fabric, merit=merit, counting=NEST_EXACT, clock=NO_LIMIT, below=least * part)
+        limit = least * part
+        found = search_nest(fabric, merit=merit, counting=NEST_EXACT, clock=NO_LIMIT, below=limit, straight=True)
         assert (found.nest is None) == (part <= 1)
         assert found.bound == pytest.approx(least * min(1, part), rel=1e-9)
 

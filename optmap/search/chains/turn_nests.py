@@ -178,6 +178,7 @@ class NestLeasts:
             counting=self.question.counting,
             clock=self.question.clock,
             below=float(limit),
+            straight=True,
             begun=problem.begun_part,
             cycle_pj=price,
         )

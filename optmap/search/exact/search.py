@@ -75,6 +75,7 @@ def search_nest(
     progress: Callable[[str], None] | None = None,
     elsewhere: Elsewhere | None = None,
     below: float = float("inf"),
+    straight: bool = False,
     begun: Fraction = WHOLE,
     cycle_pj: Fraction = NOTHING,
     dominance: bool = True,
@@ -92,6 +93,8 @@ def search_nest(
         elsewhere: another search, asked once for a mapping to be better than, and how many it judged, if some passes
             prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
+        straight: whether one pass looks for all that is below a limit first, where it is near (`STRAIGHT`): the
+            shortest way to show that nothing is.
         begun: part of the runs in which the output starts empty (see `ExactFrame`), the merit being of an average run.
         cycle_pj: what each cycle is charged beside the energy, where that is the merit: the least of a weighted sum.
         dominance: off to check the search against itself.
@@ -108,6 +111,7 @@ def search_nest(
         clock,
         progress or (lambda _: None),
         below=below,
+        straight=straight,
         started=started,
         weights=(begun, cycle_pj),
         elsewhere=elsewhere,
@@ -125,6 +129,7 @@ class _ExactSearch:
         progress: Callable[[str], None],
         *,
         below: float,
+        straight: bool,
         started: float,
         weights: tuple[Fraction, Fraction],
         elsewhere: Elsewhere | None,
@@ -141,6 +146,7 @@ class _ExactSearch:
         self.elsewhere = elsewhere
         self.nest: Nest | None = None
         self.value = below
+        self.straight = straight
         self.bound = 0.0
 
     def run(self) -> ExactAnswer:
@@ -153,7 +159,7 @@ class _ExactSearch:
         if sum(len(prime_factors(extent)) for extent in self.fabric.extents) >= WIDE:
             self._ask()
         cutoff = root
-        if self.value <= STRAIGHT * root and not self.clock.late:
+        if self.straight and self.value <= STRAIGHT * root and not self.clock.late:
             self._pass(self.value)
         for number in count():
             if number in (0, 2) and self.bound < self.value * (1 - SLACK):
