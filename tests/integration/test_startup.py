@@ -43,7 +43,7 @@ def modules(*args: str | Path) -> set[str]:
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=True,
     )
     found = json.loads(done.stdout)
