@@ -4,7 +4,7 @@ import gc
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,12 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))  # tests import `strategies` from any folder
 # Before anything loads NumPy: where several processes test, more threads for small matrices only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Where no bytecode is kept, every process that a test starts compiles the package again, which takes as long as most of
-# what they are asked for.
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["OPTMAP_COLUMNS"] = "0"  # lines as they are; tests of pages set their own
 
 from cases import LEFT_OUT, Run
 
-gc.disable()  # what is read here stays: a third of the time to read all tests went into looking for garbage among it
-
 # The same examples in every run; no deadline, because a shared machine must not fail a test.
-for name, examples in (("few", 40), ("longer", 100)):
+for name, examples in (("few", 25), ("longer", 100)):
     settings.register_profile(
         name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )
@@ -34,15 +28,23 @@ settings.register_profile("explore", deadline=None, max_examples=2000)
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is read: they ask how many cases there are."""
+    # Where no bytecode is kept, every process that a test starts compiles the package again, for a second and more.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     Run.longer = LEFT_OUT not in config.option.markexpr
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "longer" if Run.longer else "few"))
 
 
-def pytest_collection_finish() -> None:
-    """All tests are read: what there is by now is never looked through again."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """All that is read stays: a third of the time to read it went into looking for garbage among it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,7 +123,7 @@ def accelerators(draw: st.DrawFn) -> Machine:
     return Machine(name="drawn", levels=tuple(levels), outermost=draw(stores), arithmetic=arithmetic)
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(12, 30))
 @given(accelerators())
 def test_documents_and_files_say_everything(machine: Machine) -> None:
     document = json.loads(json.dumps(machine_document(machine), allow_nan=False))

@@ -137,10 +137,10 @@ def test_a_keep_for_none_of_what_touches_it_is_refused(only: Any) -> None:
     assert re.search("only that do not touch it|no statement below|tree.0..only", str(mine)), mine
 
 
-@pytest.mark.parametrize("block", some(3, range(6)))
+@pytest.mark.parametrize("block", some(2, range(6)))
 def test_random_trees_are_counted_as_they_are_walked(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
-    seeds = range(cases(60, 900))
+    seeds = range(cases(40, 900))
     found = [
         judged(random_tree(random.Random(f"{block} {seed}"), largest=2 + block, shared=block > 0)) for seed in seeds
     ]

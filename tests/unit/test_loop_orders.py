@@ -195,7 +195,7 @@ def proof_value(work, difference, proof, size, problem):
     return work.weight(tensor) * ratios * footprints * value(difference.polynomial, variables)
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(20, 50))
 @given(workloads(max_extent=3), st.randoms(use_true_random=False))
 def test_proofs_state_the_difference_of_the_traffic_expressions(work, rng):
     for proof in dataflow_classes(work).dominated[:6]:
