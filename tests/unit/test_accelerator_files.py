@@ -349,7 +349,7 @@ def nests(draw: st.DrawFn) -> tuple[Nest, Machine]:
     return Nest(memories=tuple(memories)), machine
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(13, 40))
 @given(nests())
 def test_mappings_of_accelerators_survive(drawn: tuple[Nest, Machine]) -> None:
     nest, machine = drawn

@@ -116,7 +116,7 @@ def test_transposed_convolution_with_groups(read: Read) -> None:
     assert str(depthwise.inputs[1]) == "Ker[c,r,s]"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20, 60), deadline=None)
 @given(st.data())
 def test_operations_without_padding_are_those_of_the_reference(data: st.DataObject) -> None:
     """With ones everywhere the sum of the output is the number of products of two elements."""

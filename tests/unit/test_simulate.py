@@ -243,7 +243,7 @@ def test_splits_give_the_inner_boundary_one_child_and_the_outer_all():
 
 
 @given(st.data())
-@settings(max_examples=30)
+@settings(max_examples=cases(10, 30))
 def test_tiling_only_reorders(data):
     workload = data.draw(workloads(max_extent=4, max_operations=100))
     tile = data.draw(tiles(workload.extents))
