@@ -54,7 +54,7 @@ def test_random_kernels_say_the_same_everywhere_and_nothing_below_a_bound(host: 
         attack(rng, HOSTS[host], drawn_too=seed == 0)
 
 
-@settings(max_examples=cases(25, 60))
+@settings(max_examples=cases(12, 60))
 @given(st.integers(0, 2**32))
 def test_what_levels_keep_of_random_nests_is_what_a_walk_counts_and_above_every_bound(seed: int) -> None:
     attack_words(random.Random(seed), bounded=seed % 4 == 0)
