@@ -121,7 +121,7 @@ OTHERWISE = (
 def test_inputs_that_are_read_with_other_dims_are_counted_as_they_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_trees, "FAMILIES", OTHERWISE)
     found = []
-    for seed in range(cases(80, 6000)):
+    for seed in range(cases(120, 6000)):
         found.append(judged(random_tree(random.Random(f"other dims {seed}"), largest=4, shared=seed % 2 > 0)))
     assert found.count("counted") > 5, found
 
@@ -140,7 +140,7 @@ def test_a_keep_for_none_of_what_touches_it_is_refused(only: Any) -> None:
 @pytest.mark.parametrize("block", some(2, range(6)))
 def test_random_trees_are_counted_as_they_are_walked(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
-    seeds = range(cases(40, 900))
+    seeds = range(cases(60, 900))
     found = [
         judged(random_tree(random.Random(f"{block} {seed}"), largest=2 + block, shared=block > 0)) for seed in seeds
     ]
