@@ -107,7 +107,8 @@ def search_nest(
         progress or (lambda _: None),
         below=below,
         started=started,
-        weights=(begun, cycle_pj),
+        begun=begun,
+        cycle_pj=cycle_pj,
         elsewhere=elsewhere,
     )
     return search.run()
@@ -124,7 +125,8 @@ class _ExactSearch:
         *,
         below: float,
         started: float,
-        weights: tuple[Fraction, Fraction],
+        begun: Fraction,
+        cycle_pj: Fraction,
         elsewhere: Elsewhere | None,
     ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
@@ -134,7 +136,7 @@ class _ExactSearch:
         self.passes: list[PassTally] = []
         self.curve: list[Improvement] = []
         self.started = started
-        self.begun, self.cycle_pj = weights
+        self.begun, self.cycle_pj = begun, cycle_pj
         self.judged = 0
         self.elsewhere = elsewhere
         self.nest: Nest | None = None
