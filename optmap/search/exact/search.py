@@ -113,7 +113,8 @@ def search_nest(
         below=below,
         straight=straight,
         started=started,
-        weights=(begun, cycle_pj),
+        begun=begun,
+        cycle_pj=cycle_pj,
         elsewhere=elsewhere,
     )
     return search.run()
@@ -131,7 +132,8 @@ class _ExactSearch:
         below: float,
         straight: bool,
         started: float,
-        weights: tuple[Fraction, Fraction],
+        begun: Fraction,
+        cycle_pj: Fraction,
         elsewhere: Elsewhere | None,
     ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
@@ -141,7 +143,7 @@ class _ExactSearch:
         self.passes: list[PassTally] = []
         self.curve: list[Improvement] = []
         self.started = started
-        self.begun, self.cycle_pj = weights
+        self.begun, self.cycle_pj = begun, cycle_pj
         self.judged = 0
         self.elsewhere = elsewhere
         self.nest: Nest | None = None
