@@ -142,7 +142,8 @@ class Beside(Generic[T, R]):
             stuck = not ended and slot.ready and slot.seconds_left <= 0
             if ended or stuck:
                 lost, waiting = slot.end(overdue=stuck)
-                back = [self._sent.pop(each.number) for each in (*lost, *waiting)]
+                numbers = [*(each.number for each in lost), *(each.number for each in waiting)]
+                back = [self._sent.pop(number) for number in numbers]
                 left.extend(task for task in back if task in open_)
                 self._slots.remove(slot)
                 self._others -= 1
