@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from optmap.search.chains.banded_sizes import MemberSizes, first_sizes, sizes_of, sums
+from optmap.search.chains.banded_sizes import MemberSizes, first_sizes, pinned_gains, sizes_of, sums
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
 from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes
@@ -163,15 +163,15 @@ class BandedWay:
 
     def near(self, best: Fused) -> MemberSizes:
         """What visits sizes near those of a member."""
-        ranges = [
-            near_sizes(size, extent).tolist()
-            for size, extent in zip((best.tile, best.inner), self.meeting.extents, strict=True)
-        ]
+        tiles, inners = (
+            near_sizes(size, extent) for size, extent in zip((best.tile, best.inner), self.meeting.extents, strict=True)
+        )
         parts = -(-best.tile // best.block)
-        near = (FAR,) if self._any_block else (parts - 1, parts, parts + 1)
-        found = {(tile, inner, -(-tile // max(1, many))) for tile, inner, many in product(*ranges, near)}
-        tile, inner, block = np.array(sorted(found), np.int64).T
-        return sizes_of(self.meeting, tile, inner, block)
+        near = np.maximum(1, [FAR] if self._any_block else [parts - 1, parts, parts + 1])
+        tile, inner, part = np.meshgrid(tiles, inners, near, indexing="ij")
+        beyond = max(self.meeting.extents) + 1
+        found, block = np.divmod(np.unique((tile * beyond + inner) * beyond + -(-tile // part)), beyond)
+        return sizes_of(self.meeting, *np.divmod(found, beyond), block)
 
     def room(self, sizes: MemberSizes) -> Ints:
         """Words that members take at most, without pinned parts."""
@@ -277,12 +277,17 @@ class BandedWay:
         """About what pinned parts save: what is free is shared out to the two operands in some even parts."""
         found = np.zeros_like(left)
         indices, touched = self.meeting.extents[1], self.meeting.turned.touched
+        gains = [
+            pinned_gains(self.meeting, sizes.tile, sizes.tile if theirs_stay else sizes.block)
+            for *_, theirs_stay in self._phases
+        ]
         for share in range(SHARES + 1):
             saved = np.zeros_like(left)
-            for (_, theirs, size, _, theirs_stay), part in zip(self._phases, (share, SHARES - share), strict=True):
+            for (_, theirs, size, _, theirs_stay), (rows, saves), part in zip(
+                self._phases, gains, (share, SHARES - share), strict=True
+            ):
                 many = np.minimum(left * part // (SHARES * max(1, theirs.words * size)), indices)
-                rows, all_of = (sizes.place, sizes.staying) if theirs_stay else (sizes.place_blocks, sizes.blocked)
-                again = np.minimum(sizes.gains[rows, many], all_of - touched)
+                again = np.minimum(saves[rows, many], (sizes.staying if theirs_stay else sizes.blocked) - touched)
                 saved += again * theirs.moves * theirs.words * size
             found = np.maximum(found, saved)
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -29,16 +29,11 @@ class MemberSizes:
     """Visits of indices of the outer side by inner tiles."""
     held: Ints
     """The most indices of the inner side that an outer tile meets in an inner tile."""
-    place: Ints
-    """Rows of `gains` for outer tiles, and for blocks."""
-    place_blocks: Ints
-    gains: Ints
-    """Visits that pinned indices save, by tile or block and number of indices."""
 
     def of(self, some: Ints) -> MemberSizes:
         """Some of them."""
-        arrays: dict[str, Ints] = {name: getattr(self, name)[some] for name in self.__slots__ if name != "gains"}
-        return replace(self, **arrays)
+        arrays: dict[str, Ints] = {name: getattr(self, name)[some] for name in self.__slots__}
+        return MemberSizes(**arrays)
 
 
 def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> MemberSizes:
@@ -50,30 +45,41 @@ def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> Memb
         inner: of inner tiles.
         block: of blocks of the outer tiles.
     """
-    staying, rows, held, blocked, *places = (np.zeros_like(tile) for _ in range(6))
-    gains: dict[tuple[int, int], Ints] = {}
-    for size in np.unique(inner).tolist():
-        rows[inner == size] = meeting.visits(size).sum()
-    for size in np.unique(tile).tolist():
-        (mine,) = np.nonzero(tile == size)
-        sizes, place = np.unique(inner[mine], return_inverse=True)
-        staying[mine] = meeting.staying(size, sizes)[place]
-        held[mine] = np.minimum(inner[mine], meeting.longest(size))
-        places[0][mine] = _row(gains, meeting, size, size)
-        for some in np.unique(block[mine]).tolist():
-            these = mine[block[mine] == some]
-            blocked[these] = meeting.turned.visits(size, some).sum()
-            places[1][these] = _row(gains, meeting, size, some)
-    every = np.array(list(gains.values()), np.int64)
-    return MemberSizes(tile, inner, block, staying, blocked, rows, held, places[0], places[1], every)
+    (tiles, tile_at), (inners, inner_at) = (np.unique(each, return_inverse=True) for each in (tile, inner))
+    pairs, pair_at = np.unique(tile * (meeting.extents[0] + 1) + block, return_inverse=True)
+    blocked = meeting.turned.blocks_visited(*np.divmod(pairs, meeting.extents[0] + 1))
+    return MemberSizes(
+        tile=tile,
+        inner=inner,
+        block=block,
+        staying=meeting.staying(tiles, inners)[tile_at, inner_at],
+        blocked=blocked[pair_at],
+        rows=meeting.all_visits(inner),
+        held=np.minimum(inner, meeting.longest(tiles)[tile_at]),
+    )
 
 
-def _row(gains: dict[tuple[int, int], Ints], meeting: BandMeeting, tile: int, block: int) -> int:
-    """The place of what pinned indices save at most with some blocks, which is looked for where it is not known."""
-    if (tile, block) not in gains:
-        again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
-        gains[tile, block] = np.maximum(sums(again), sums(again[::-1]))
-    return list(gains).index((tile, block))
+def pinned_gains(meeting: BandMeeting, tile: Ints, block: Ints) -> tuple[Ints, Ints]:
+    """Visits that pinned indices of the inner side save at most, the first or the last ones.
+
+    Args:
+        meeting: of the outer side and the inner side.
+        tile: sizes of outer tiles.
+        block: of blocks of these by which indices come.
+
+    Returns:
+        A number for each of them, and by that number and the number of indices what these save.
+    """
+    beyond = meeting.extents[0] + 1
+    pairs, place = np.unique(tile * beyond + block, return_inverse=True)
+    rows = [_pinned_gains(meeting, *divmod(pair, beyond)) for pair in pairs.tolist()]
+    return place, np.array(rows, np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _pinned_gains(meeting: BandMeeting, tile: int, block: int) -> Ints:
+    again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
+    return np.maximum(sums(again), sums(again[::-1]))
 
 
 def sums(some: Ints) -> Ints:
