@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy as np
 from cases import cases
@@ -59,7 +60,7 @@ def test_counts_are_those_of_the_points() -> None:
         strips = [strip for each in tiles(own, tile, first) if (strip := met(points, each))]
         assert meeting.longest(np.array([tile])).tolist() == [max(map(len, strips))]
         stays = np.array([sum(j in strip for strip in strips) for j in range(other)])
-        for one, two in zip(strips, strips[1:], strict=False):
+        for one, two in pairwise(strips):
             last, ahead = (next(each for each in cut if j in each) for j in (max(one), min(two)))
             stays[[*(one & two & {*last} & {*ahead})]] -= 1
         assert meeting.staying_each(tile, inner).tolist() == stays.tolist()
@@ -71,5 +72,8 @@ def test_several_sizes_are_those_one_by_one() -> None:
         meeting, _ = drawn(random.Random(f"sizes {seed}"))
         own, other = (np.arange(1, extent + 1) for extent in meeting.extents)
         assert meeting.longest(own).tolist() == [int(meeting.longest(own[n : n + 1])[0]) for n in range(own.size)]
-        singles = [[int(meeting.staying(own[n : n + 1], other[k : k + 1])[0, 0]) for k in range(other.size)] for n in range(own.size)]
+        singles = [
+            [int(meeting.staying(own[n : n + 1], other[k : k + 1])[0, 0]) for k in range(other.size)]
+            for n in range(own.size)
+        ]
         assert meeting.staying(own, other).tolist() == singles
