@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
@@ -12,6 +12,22 @@ from optmap.search.chains.meeting import BandMeeting, Ints, tried_sizes
 
 PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
 """Blocks of an outer tile that are tried first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedGains:
+    """Visits that pinned indices of the inner side save at most, the first or the last ones, of members one by one."""
+
+    by_tile: Ints
+    """Rows of `saves` where indices come with every outer tile."""
+    by_block: Ints
+    """Those where they come with every block."""
+    saves: Ints
+    """By row and number of indices."""
+
+    def of(self, some: Ints) -> PinnedGains:
+        """Those of some members."""
+        return PinnedGains(self.by_tile[some], self.by_block[some], self.saves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +45,13 @@ class MemberSizes:
     """Visits of indices of the outer side by inner tiles."""
     held: Ints
     """The most indices of the inner side that an outer tile meets in an inner tile."""
+    gains: PinnedGains | None = None
+    """Where they are known of all these members."""
 
     def of(self, some: Ints) -> MemberSizes:
         """Some of them."""
-        arrays: dict[str, Ints] = {name: getattr(self, name)[some] for name in self.__slots__}
-        return MemberSizes(**arrays)
+        arrays: dict[str, Ints] = {name: getattr(self, name)[some] for name in self.__slots__ if name != "gains"}
+        return MemberSizes(**arrays, gains=None if self.gains is None else self.gains.of(some))
 
 
 def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> MemberSizes:
@@ -59,21 +77,18 @@ def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> Memb
     )
 
 
-def pinned_gains(meeting: BandMeeting, tile: Ints, block: Ints) -> tuple[Ints, Ints]:
-    """Visits that pinned indices of the inner side save at most, the first or the last ones.
+def pinned_gains(meeting: BandMeeting, sizes: MemberSizes) -> PinnedGains:
+    """What pinned indices of the inner side save of some members.
 
     Args:
         meeting: of the outer side and the inner side.
-        tile: sizes of outer tiles.
-        block: of blocks of these by which indices come.
-
-    Returns:
-        A number for each of them, and by that number and the number of indices what these save.
+        sizes: of the members.
     """
     beyond = meeting.extents[0] + 1
-    pairs, place = np.unique(tile * beyond + block, return_inverse=True)
-    rows = [_pinned_gains(meeting, *divmod(pair, beyond)) for pair in pairs.tolist()]
-    return place, np.array(rows, np.int64)
+    pairs = np.concatenate([sizes.tile * beyond + each for each in (sizes.tile, sizes.block)])
+    different, rows = np.unique(pairs, return_inverse=True)
+    saves = [_pinned_gains(meeting, *divmod(pair, beyond)) for pair in different.tolist()]
+    return PinnedGains(*np.split(rows, 2), np.array(saves, np.int64))
 
 
 @lru_cache(maxsize=1024)
@@ -98,4 +113,5 @@ def first_sizes(meeting: BandMeeting) -> MemberSizes:
         for block in sorted({-(-tile // part) for part in PARTS} | {1})
     ]
     tile, inner, block = np.array(found, np.int64).T
-    return sizes_of(meeting, tile, inner, block)
+    sizes = sizes_of(meeting, tile, inner, block)
+    return replace(sizes, gains=pinned_gains(meeting, sizes))
