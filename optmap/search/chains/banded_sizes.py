@@ -88,7 +88,8 @@ def pinned_gains(meeting: BandMeeting, sizes: MemberSizes) -> PinnedGains:
     pairs = np.concatenate([sizes.tile * beyond + each for each in (sizes.tile, sizes.block)])
     different, rows = np.unique(pairs, return_inverse=True)
     saves = [_pinned_gains(meeting, *divmod(pair, beyond)) for pair in different.tolist()]
-    return PinnedGains(*np.split(rows, 2), np.array(saves, np.int64))
+    by_tile, by_block = np.split(rows, 2)
+    return PinnedGains(by_tile, by_block, np.array(saves, np.int64))
 
 
 @lru_cache(maxsize=1024)

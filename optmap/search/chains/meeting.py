@@ -238,7 +238,7 @@ def _runs(some: Ints) -> list[tuple[int, int, int]]:
 def _parts_before(index: Ints, size: Ints) -> Ints:
     """The sum of the numbers of the parts of one size in which all indices before one are."""
     whole = index // size
-    return size * (whole * (whole - 1) // 2) + whole * (index - whole * size)
+    return np.asarray(size * (whole * (whole - 1) // 2) + whole * (index - whole * size))
 
 
 def _places_before(index: int, tile: Ints, block: Ints, first: Ints) -> Ints:
