@@ -27,6 +27,7 @@ from optmap.search.route import Route
 from optmap.workloads.workload import Semantics
 
 if TYPE_CHECKING:
+    from optmap.search.found import Found
     from optmap.search.question import Question
     from optmap.search.result import Answer
 
@@ -69,9 +70,28 @@ class Method(Concise):
         from optmap.search.answer import assemble
 
         begun = time.monotonic()
-        route = refuse(question, self)
-        asked = replace(question, method=self.name, tiles=route.rule(question.tiles))
+        route, asked = self._asked(question)
         return assemble(asked, route.solve(asked), seconds=time.monotonic() - begun)
+
+    def hand_in(self, question: Question, found: Found, *, seconds: float) -> Answer[Any, Any]:
+        """The answer that `run` gives if that is what is found, counted again.
+
+        Args:
+            question: that was asked.
+            found: what another process found for it.
+            seconds: that it took there.
+
+        Raises:
+            CheckError: if a re-check of the answer fails.
+        """
+        from optmap.search.answer import assemble
+
+        return assemble(self._asked(question)[1], found, seconds=seconds)
+
+    def _asked(self, question: Question) -> tuple[Route, Question]:
+        """The route that answers a question, and the question with its rules."""
+        route = refuse(question, self)
+        return route, replace(question, method=self.name, tiles=route.rule(question.tiles))
 
     @property
     def explorer(self) -> Route | None:

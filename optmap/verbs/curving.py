@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from math import inf, nan
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from optmap.base.clock import SEARCHED, Clock, limited
+from optmap.base.clock import Clock
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.base.share import Share
 from optmap.base.texts import several
@@ -15,10 +14,12 @@ from optmap.base.values import quoted
 from optmap.files.inputs import MemoryInput, WorkloadInput, capacities_of, workload_of
 from optmap.questions.option import Here, Opt, declared, taking, values_of
 from optmap.search.options import ObjectiveOption, ProgressOption, TimeLimitOption, WorkloadOptions
+from optmap.sweeps.options import JobsOption
 
 if TYPE_CHECKING:
     from optmap.answers.over_capacity.capacity_curve import CapacityCurve, CurvePoint
     from optmap.search.result import Answer
+    from optmap.sweeps.capacities import Capacities
     from optmap.workloads.workload import Workload
 
 
@@ -55,6 +56,10 @@ class CurveOptions(WorkloadOptions, total=False):
         ),
     ]
     time_limit: Annotated[TimeLimitOption, Here(help="Of the whole curve.")]
+    jobs: Annotated[
+        JobsOption,
+        Here(detail="A curve that is done soon takes one; what is found does not depend on their number."),
+    ]
     progress: ProgressOption
 
 
@@ -84,6 +89,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
     """
     from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer
     from optmap.bounds.methods import bounds
+    from optmap.sweeps.capacities import Capacities
 
     asked = values_of(CURVE, options)
     problem = workload_of(workload, asked["extents"], asked["semantics"], asked["padding"])
@@ -92,25 +98,29 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
         raise InputError(f"objective {objective}: a curve is of words of one memory; use traffic or loads")
     least, most = _range(problem, asked["memory"])
     clock, progress = Clock.after(asked["time_limit"]), asked["progress"]
-    tracer = Tracer(
-        ask=cache(lambda words: _answer(problem, words, objective, clock)),  # bisections meet
-        within=asked["within"] / 100,
-        clock=clock,
+    answers = Capacities(
+        problem,
+        objective,
+        clock,
+        jobs=asked["jobs"],
         tell=lambda text: None if progress is None else progress(text, Share.limited(0.0, clock.left)),
     )
-    found = tracer.trace(least, most)
-    if not found:
-        raise InfeasibleError(f"{problem.title}: nothing fits into {several(most, 'word')}")
-    (floor,) = bounds(problem, most, ("compulsory",))
-    words = floor.total_words if objective == "traffic" else floor.loads_words
-    knee = tracer.knee(found, int(NEAR * words))
+    tracer = Tracer(ask=answers.mappings, within=asked["within"] / 100, clock=clock)
+    with answers.session():
+        found = tracer.trace(least, most)
+        if not found:
+            raise InfeasibleError(f"{problem.title}: nothing fits into {several(most, 'word')}")
+        (floor,) = bounds(problem, most, ("compulsory",))
+        words = floor.total_words if objective == "traffic" else floor.loads_words
+        knee = tracer.knee(found, int(NEAR * words))
+        *points, last = _points((*found, knee or found[-1]), answers)
     return CapacityCurve(
         workload=found[0].workload,
         objective=objective,
         within=asked["within"],
         compulsory_words=words,
-        points=tuple(_point(answer, clock) for answer in found),
-        knee=None if knee is None else _point(knee, clock),
+        points=tuple(points),
+        knee=None if knee is None else last,
         complete=not clock.late,
     )
 
@@ -126,31 +136,15 @@ def _range(workload: Workload, memory: object) -> tuple[int, int]:
     return int(ends[0]), int(ends[1])
 
 
-def _answer(
-    workload: Workload, words: int, objective: str, clock: Clock, method: str | None = None
-) -> Answer[Any, Any] | None:
-    """What a method finds at a capacity, without its floor; None where nothing fits."""
-    from optmap.api import question_of
-    from optmap.search.methods import METHODS
-
-    time = max(clock.left, 1.0)
-    try:
-        question = question_of(workload, memory=f"{words}w", objective=objective, method=method, time_limit=time)
-        with limited(Clock.after(time).share(SEARCHED)):
-            return METHODS[question.method].run(question)
-    except InfeasibleError:
-        return None
-
-
-def _point(answer: Answer[Any, Any], clock: Clock) -> CurvePoint:
-    """A mapping beside the floor where it fits, and beside what moves with nothing fused."""
+def _points(found: Sequence[Answer[Any, Any]], answers: Capacities) -> tuple[CurvePoint, ...]:
+    """Mappings beside the floors where they fit, and beside what moves with nothing fused."""
     from optmap.answers.over_capacity.capacity_curve import CurvePoint, room_of, words_of
-    from optmap.bounds.methods import bounds
-    from optmap.search.methods import APART
 
-    workload, room, apart = answer.workload, room_of(answer), None
-    if len(workload.statements) > 1:
-        alone = _answer(workload, room, answer.question.objective.name, clock, APART.name)
-        apart = None if alone is None else words_of(alone)
-    (floor,) = bounds(workload, room, ("best",))
-    return CurvePoint(answer=answer, floor=floor, apart=apart)
+    rooms = [room_of(each) for each in found]
+    alone: list[Answer[Any, Any] | None] = [None] * len(found)
+    if len(found[0].workload.statements) > 1:
+        alone = answers.apart(rooms)
+    return tuple(
+        CurvePoint(answer=answer, floor=floor, apart=None if apart is None else words_of(apart))
+        for answer, floor, apart in zip(found, answers.floors(rooms), alone, strict=True)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from optmap.base.shown import PRESENTATIONS, Presentation
-from optmap.sweeps.engines.engine import ANSWER, ANSWERS
+from optmap.sweeps.engines.engine import ANSWER, ANSWERS, CAPACITIES
 
 
 @ANSWERS.add(ANSWER)
@@ -13,6 +13,13 @@ def _points() -> Callable[[str], str]:
     from optmap.sweeps.answers import answer_text
 
     return answer_text
+
+
+@ANSWERS.add(CAPACITIES)
+def _capacities() -> Callable[[str], str]:
+    from optmap.sweeps.capacities import answer_line
+
+    return answer_line
 
 
 @PRESENTATIONS.add("network-curve")

@@ -18,7 +18,7 @@ from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.nodes import Loop
 from optmap.mappings.tree import MappingTree
-from optmap.search import Question
+from optmap.search import Answer, Question
 from optmap.search.chains import banded_apart, masked
 from optmap.search.chains.banded import BandedWay, _first_members
 from optmap.search.chains.banded_sizes import sizes_of
@@ -28,7 +28,7 @@ from optmap.search.chains.pair import ProductPair, pair_of, steps_of
 from optmap.search.chains.runs import Part, Run, best_run
 from optmap.search.chains.solve import family_of
 from optmap.search.chains.trees import run_tree
-from optmap.verbs import curving
+from optmap.sweeps.capacities import Capacities, CapacityTask
 from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
@@ -246,19 +246,21 @@ def test_where_nothing_fits_the_memory_is_what_is_wrong() -> None:
 
 def test_a_curve_under_conditions_has_the_answers_at_single_capacities(monkeypatch: pytest.MonkeyPatch) -> None:
     text, extents = CHAINS[2].replace("?", "l <= m"), {"h": 2, "m": 24, "l": 24, "k": 4, "n": 4}
-    found, answer = dict[tuple[int, str | None], Fraction](), curving._answer
+    found, answer = dict[tuple[int, str], Fraction](), Capacities.answer
 
-    def noted(workload: Any, words: int, objective: str, clock: Any, method: str | None = None) -> Any:
-        made = answer(workload, words, objective, clock, method)
-        if made is not None:
-            found[words, method] = Fraction(made.exact)
+    def noted(self: Capacities, task: CapacityTask) -> Any:
+        made = answer(self, task)
+        if isinstance(made, Answer):
+            found[task.words, task.method] = Fraction(made.exact)
         return made
 
-    monkeypatch.setattr(curving, "_answer", noted)
-    curve = optmap.curve(text, extents=extents, within=40)
+    monkeypatch.setattr(Capacities, "answer", noted)
+    curve = optmap.curve(text, extents=extents, within=40, jobs=1)
     assert curve.complete
     assert len(curve.points) > 5
     for words, method in random.Random(1).sample(sorted(found, key=str), 8):
         for kept in (banded_apart.best_apart_banded, banded_apart._kept, _first_members):
             kept.cache_clear()  # as if nothing had been asked before
-        assert optmap.solve(text, extents=extents, memory=f"{words}w", method=method).cost == found[words, method]
+        assert (
+            optmap.solve(text, extents=extents, memory=f"{words}w", method=method or None).cost == found[words, method]
+        )

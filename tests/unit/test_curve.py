@@ -1,6 +1,9 @@
 """Words over capacity: the answers of single capacities, wherever one looks."""
 
 import json
+import threading
+from contextlib import ExitStack
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,12 +12,16 @@ from typer.testing import CliRunner
 
 import optmap
 from optmap.answers.over_capacity.capacity_curve import Tracer
+from optmap.base import clock
 from optmap.base.clock import NO_LIMIT
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds import bounds
 from optmap.cli.app import app
+from optmap.files.inputs import workload_of
 from optmap.search.iooub.grid import _kept_grid
-from optmap.verbs import curving
+from optmap.sweeps import Slot
+from optmap.sweeps.capacities import Capacities
+from optmap.sweeps.engines import beside
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 SMALL = {"m": 6, "l": 5, "k": 3, "n": 2}
@@ -69,16 +76,16 @@ def test_the_knee_is_the_least_capacity_near_what_is_compulsory_and_fusing_pays_
 
 
 def test_no_capacity_is_asked_for_twice(monkeypatch):
-    asked, answer = [], curving._answer
+    asked, answer = [], Capacities.answer
 
-    def noted(workload, words, objective, clock, method=None):
-        asked.append((words, method))
-        return answer(workload, words, objective, clock, method)
+    def noted(self, task):
+        asked.append(task)
+        return answer(self, task)
 
-    monkeypatch.setattr(curving, "_answer", noted)
+    monkeypatch.setattr(Capacities, "answer", noted)
     optmap.curve(PAIR, extents=SMALL, semantics="assign", within=0)
-    asked = [words for words, method in asked if method is None]
-    assert len(asked) == len(set(asked)) > 10
+    assert len(asked) == len(set(asked)) > 30
+    assert {task.method for task in asked} == {"", "apart", "floor"}
 
 
 def test_of_one_statement_nothing_is_fused():
@@ -100,27 +107,164 @@ def test_every_step_of_a_product_is_what_solving_with_nothing_kept_finds():
         assert (point.words, point.answer.point) == (answer.cost, answer.point)
 
 
+def test_a_curve_without_time_has_its_ends():
+    product = {"workload": "C[i,j] = A[i,k]*B[k,j]", "extents": {"i": 8, "j": 8, "k": 8}, "memory": "16w:300w"}
+    curve = optmap.curve(**product, time_limit=1e-6)
+    assert not curve.complete
+    assert curve.points[-1].words == optmap.curve(**product, within=200).points[-1].words
+    pair = optmap.curve(PAIR, extents=SMALL, time_limit=1e-6)
+    assert not pair.complete
+    assert all(point.apart is not None for point in pair.points if point.room_words > 20)
+
+
+@pytest.mark.parametrize("text", ["C[i,j] = A[i,k]*B[k,j]", PAIR])
+def test_what_was_traced_is_there_where_somebody_stops(text, monkeypatch):
+    monkeypatch.setattr(clock, "_ASKED", threading.Event())
+    told = []
+
+    def tell(text, share):
+        told.append(text)
+        if len(told) == 9:
+            clock.stop()
+
+    extents = {"i": 9, "j": 8, "k": 7} if text != PAIR else SMALL
+    curve = optmap.curve(text, extents=extents, within=0, progress=tell)
+    assert not curve.complete
+    assert len(curve.points) > 2
+    assert all(0 < point.bound_words <= point.words for point in curve.points)
+
+
+def test_the_least_distance_of_neighbours_is_every_step():
+    product = {"workload": "C[i,j] = A[i,k]*B[k,j]", "extents": {"i": 3, "j": 3, "k": 2}}
+    tiny, none = (optmap.curve(**product, within=within) for within in (1e-310, 0))
+    assert [point.words for point in tiny.points] == [point.words for point in none.points]
+
+
 def test_the_capacities_in_which_nothing_fits_are_few_and_the_first_that_fits_is_found():
     asked = []
 
-    def ask(words):
-        asked.append(words)
-        return (
+    def ask(capacities):
+        asked.extend(capacities)
+        return [
             None
             if words < 300
             else SimpleNamespace(count=SimpleNamespace(levels=[level(words)]), exact=2 * 10**6 - words)
-        )
+            for words in capacities
+        ]
 
     def level(words):
         return SimpleNamespace(occupancy_words=words)
 
-    tracer = Tracer(ask=ask, within=1e9, clock=NO_LIMIT, tell=str)
+    tracer = Tracer(ask=ask, within=1e9, clock=NO_LIMIT)
     found = tracer.trace(1, 10**6)
     assert [answer.exact for answer in found] == [2 * 10**6 - 300, 10**6]
     assert len(asked) < 20
     asked.clear()
     assert tracer.knee(found, 1_123_456).exact == 1_123_456
     assert len(asked) < 20
+
+
+def test_a_step_is_found_at_its_end():
+    """Words that fall in one step only: few capacities are asked for before it is known that nothing lies between."""
+    asked = []
+
+    def ask(capacities):
+        asked.extend(capacities)
+        return [
+            SimpleNamespace(
+                count=SimpleNamespace(levels=[SimpleNamespace(occupancy_words=900_001 if words > 900_000 else 300)]),
+                exact=500 if words > 900_000 else 10**6,
+            )
+            for words in capacities
+        ]
+
+    found = Tracer(ask=ask, within=0.1, clock=NO_LIMIT).trace(300, 10**6)
+    assert [answer.exact for answer in found] == [10**6, 500]
+    assert len(asked) < 12
+
+
+@pytest.fixture
+def shared():
+    """Makes capacities with another process that is ready; both are ended afterwards."""
+    with ExitStack() as stack:
+
+        def make(text, extents):
+            made = Capacities(workload_of(text, extents, None, None), "traffic", NO_LIMIT, jobs=2, tell=str)
+            stack.enter_context(made.session())
+            made._beside._start()
+            (slot,) = made._beside._slots
+            while not slot.ready:
+                slot.receive()
+            return made
+
+        yield make
+
+
+@pytest.mark.parametrize(
+    ("text", "extents", "capacities"),
+    [
+        ("C[i,j] = A[i,k]*B[k,j]", {"i": 40, "j": 36, "k": 30}, [2, 60, 99, 160, 400, 1300]),
+        (PAIR, {"m": 24, "l": 20, "k": 6, "n": 5}, [2, 30, 60, 100, 200, 400]),
+    ],
+)
+def test_another_process_finds_what_this_one_finds(text, extents, capacities, shared, monkeypatch):
+    read, received = Capacities._read, []
+
+    def noted(self, task, line):
+        received.append(task)
+        return read(self, task, line)
+
+    monkeypatch.setattr(Capacities, "_read", noted)
+    both = shared(text, extents)
+    alone = Capacities(both._workload, "traffic", NO_LIMIT, jobs=1, tell=str)
+    for mine, theirs in zip(alone.mappings(capacities), both.mappings(capacities), strict=True):
+        assert (mine is None) == (theirs is None)
+        if mine is not None:
+            found = [replace(each.found, seconds=0) for each in (mine, theirs)]
+            assert found[0] == found[1]
+            same = [replace(each, seconds=0, question=None, found=None) for each in (mine, theirs)]
+            assert same[0] == same[1]
+    assert alone.floors(capacities) == both.floors(capacities)
+    assert {task.method for task in received} == {"", "floor"}
+
+
+def test_where_no_process_can_be_started_all_is_answered_here(monkeypatch):
+    def refused(self):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(Slot, "start", refused)
+    both = Capacities(workload_of(PAIR, SMALL, None, None), "traffic", NO_LIMIT, jobs=2, tell=str)
+    with both.session():
+        both._beside._start()
+        assert [each is not None for each in both.mappings([1, 9, 20, 40])] == [False, True, True, True]
+    assert both._beside._slots == []
+
+
+def test_a_process_that_is_stuck_is_ended(shared, monkeypatch):
+    both = shared("C[i,j] = A[i,k]*B[k,j]", {"i": 6, "j": 5, "k": 4})
+    (slot,) = both._beside._slots
+    monkeypatch.setattr(beside, "STUCK_SECONDS", 0.5)
+    monkeypatch.setattr(slot, "receive", lambda: ([], False))
+    assert None not in both.mappings([3, 5, 9, 20, 40])
+    assert both._beside._slots == []
+
+
+def test_what_a_process_had_that_ends_is_answered_here(shared, monkeypatch):
+    both = shared("C[i,j] = A[i,k]*B[k,j]", {"i": 6, "j": 5, "k": 4})
+    (slot,) = both._beside._slots
+    send = Slot.send
+
+    def sent(self, task):
+        send(self, task)
+        self._process.kill()
+
+    monkeypatch.setattr(Slot, "send", sent)
+    found = both.mappings([3, 5, 9, 20, 40])
+    assert [each is not None for each in found] == [True] * 5
+    assert both._beside._slots == []
+    assert slot.waiting == 0
+    assert both.mappings([50, 60, 70, 80])[0] is not None
+    assert both._beside._slots == []
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from math import isqrt
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, log, log1p, pow
 from typing import Any, ClassVar
 
 from optmap.base.clock import Clock
 from optmap.base.shown import Concise, Shown
-from optmap.base.texts import several
 from optmap.bounds.result import LowerBound
 from optmap.search.result import Answer
 from optmap.workloads.workload import Workload
@@ -17,8 +16,13 @@ from optmap.workloads.workload import Workload
 NEAR = 1.05
 """Within this of what moves at any capacity a curve is at its end."""
 
-MOST_PROBES = 2
-"""Capacities just below a step that are asked for one after the other, before others are."""
+STEP = 0.95
+"""Share of the distance that neighbours may have, by which words are to fall from one point to the next."""
+
+MOST_STEPS = 2**20
+"""Steps between two capacities: of more, half are on each side."""
+STEEP = 0.75
+"""Share of a fall that one of two parts has where the other one has almost nothing of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +100,42 @@ class CapacityCurve(Shown):
         return (better[0], better[-1]) if better else None
 
 
-Found = Answer[Any, Any]
-Ask = Callable[[int], Found | None]
-"""The best mapping at a capacity in words; None where none fits."""
+AnyAnswer = Answer[Any, Any]
+Ask = Callable[[Sequence[int]], Sequence[AnyAnswer | None]]
+"""The best mappings at capacities in words; None where none fits, or the time was over."""
+
+
+def _fall(low: AnyAnswer, high: AnyAnswer) -> float:
+    """How far words fall from one mapping to another, on a logarithmic scale."""
+    return log(max(words_of(low), 1) / max(words_of(high), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """What lies between two mappings."""
+
+    low: AnyAnswer
+    place: int
+    """The capacity that the lower one was asked for: it is the best there, too."""
+    high: AnyAnswer
+    steep: bool
+    """Whether its words likely fall in one step, at its end."""
+
+    @property
+    def fall(self) -> float:
+        """How far words fall across it."""
+        return _fall(self.low, self.high)
+
+    def cut(self, middle: int, answer: AnyAnswer) -> tuple[_Gap, _Gap]:
+        """Both parts of it.
+
+        Where one of them has almost all of the fall, that is likely one step.
+        """
+        parts = _Gap(self.low, self.place, answer, steep=False), _Gap(answer, middle, self.high, steep=False)
+        if self.steep:
+            return parts
+        lower, upper = (replace(part, steep=part.fall > STEEP * self.fall) for part in parts)
+        return lower, upper
 
 
 @dataclass(slots=True)
@@ -109,22 +146,25 @@ class Tracer:
     within: float
     """Share by which words of neighbours may differ."""
     clock: Clock
-    tell: Callable[[str], None]
 
-    def trace(self, least: int, most: int) -> tuple[Found, ...]:
+    def trace(self, least: int, most: int) -> tuple[AnyAnswer, ...]:
         """The mappings from one capacity to another one by increasing room, those that others beat left out."""
-        last = self.ask(most)
+        last = self._one(most)
         if last is None:
             return ()
         first, place = self._first(least, last)
-        found = [first, *self._between((first, place), last), last]
-        front: list[Found] = []
+        found = [first, *self._between(_Gap(first, place, last, steep=False)), last]
+        front: list[AnyAnswer] = []
         for answer in sorted(found, key=lambda each: (room_of(each), words_of(each))):
             if not front or words_of(answer) < words_of(front[-1]):
                 front.append(answer)
         return tuple(front)
 
-    def _first(self, low: int, last: Found) -> tuple[Found, int]:
+    def _one(self, capacity: int) -> AnyAnswer | None:
+        (answer,) = self.ask([capacity])
+        return answer
+
+    def _first(self, low: int, last: AnyAnswer) -> tuple[AnyAnswer, int]:
         """The mapping at the least capacity from one on at which anything fits, and the capacity.
 
         Steps grow from the least capacity on, where nothing fits soon or little is to be looked at.
@@ -133,30 +173,33 @@ class Tracer:
         while low < high:
             step = 2 * step + 1
             middle = min(low + step, high) - 1 if found is last else (low + high) // 2
-            answer = self.ask(middle)
+            answer = self._one(middle)
             if answer is None:
                 low = middle + 1
             else:
                 found, high = answer, min(room_of(answer), middle)
         return found, high
 
-    def _between(self, first: tuple[Found, int], last: Found) -> Iterator[Found]:
-        """Mappings between two, the first one of a known capacity, where their words are not near."""
-        waiting = [(*first, last)]
-        while waiting and not self.clock.late:
-            low, place, high = waiting.pop()
-            end = room_of(high)
-            if words_of(low) <= words_of(high) * (1 + self.within) or end - place < 2:
-                continue
-            middle = min(max(isqrt(place * end), place + 1), end - 1)
-            answer = self.ask(middle)
-            if answer is None:
-                continue
-            self.tell(several(middle, "word"))
-            yield answer
-            waiting += [(low, place, answer), (answer, middle, high)]
+    def _between(self, whole: _Gap) -> Iterator[AnyAnswer]:
+        """Mappings in a gap, until words are near or nothing lies between: all gaps of a round are cut at once."""
+        gaps = [whole]
+        while gaps and not self.clock.late:
+            wide = [g for g in gaps if g.fall > log1p(self.within) and room_of(g.high) - g.place > 1]
+            middles = [room_of(g.high) - 1 if g.steep else self._middle(g) for g in wide]
+            gaps = []
+            for gap, middle, answer in zip(wide, middles, self.ask(middles), strict=True):
+                if answer is not None:
+                    yield answer
+                    gaps += gap.cut(middle, answer)
 
-    def knee(self, answers: tuple[Found, ...], words: int) -> Found | None:
+    def _middle(self, gap: _Gap) -> int:
+        """The capacity that leaves as many steps on both sides, as high as they may be, if words fall evenly."""
+        end = room_of(gap.high)
+        step = log1p(STEP * self.within)
+        steps = ceil(min(gap.fall / step, MOST_STEPS)) if step else 2
+        return min(max(round(gap.place * pow(end / gap.place, steps // 2 / steps)), gap.place + 1), end - 1)
+
+    def knee(self, answers: tuple[AnyAnswer, ...], words: int) -> AnyAnswer | None:
         """The mapping of least room that moves so many words at most.
 
         Args:
@@ -167,20 +210,24 @@ class Tracer:
         if place is None:
             return None
         found, high = answers[place], room_of(answers[place])
-        low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, 0)
-        turn, probes = 0, MOST_PROBES
+        low, above = (room_of(answers[place - 1]), words_of(answers[place - 1])) if place else (high, words)
+        over, under = float(above - words), float(words - words_of(found))
+        step, widths, moved = True, (inf, inf), 0
         while low < high and not self.clock.late:
-            # Words fall about evenly between two capacities; where they do not, a half is left. A step that is found
-            # may be the one that is looked for.
-            probes += 1
-            if probes > MOST_PROBES:
-                part = (above - words) / (above - words_of(found)) if turn % 3 < 2 else 0.5
-                middle, turn = min(low + int(part * (high - low)), high - 1), turn + 1
-            else:
-                middle = high - 1
-            answer = self.ask(middle)
+            # Words fall about evenly between two capacities; where one of them stays twice, it counts half as much
+            # (the Illinois rule), and where that does not halve the range in two turns, the middle is taken. Where
+            # words fall in one step it ends at the room of what is found.
+            width = high - low
+            part = 0.5 if 2 * width > widths[0] else over / (over + under)
+            middle = high - 1 if step else min(low + int(part * width), high - 1)
+            widths = widths if step else (widths[1], width)
+            answer = self._one(middle)
             if answer is None or words_of(answer) > words:
-                low, above, probes = middle + 1, above if answer is None else words_of(answer), MOST_PROBES
+                low, over = middle + 1, over if answer is None else words_of(answer) - words
+                under /= 2 if moved > 0 else 1
+                step, moved = False, 1
             else:
-                found, high, probes = answer, min(room_of(answer), middle), probes % (MOST_PROBES + 1)
+                over /= 2 if moved < 0 and not step else 1
+                step, moved = not step and words_of(answer) == words_of(found), -1
+                found, high, under = answer, min(room_of(answer), middle), words - words_of(answer)
         return found

@@ -62,23 +62,28 @@ class Boxes:
     def _fill_plane(self, least: FloatArray) -> None:
         """Two dims at once: boxes of which both extents add up to the same need nothing of each other.
 
-        With the other halves of all of them in rows by that sum, a cut is a sum of two slices.
+        With the other halves of all of them in rows by that sum, a cut is a sum of two slices. Where both dims cost
+        alike the cuts along one of them are those along the other.
         """
         rows, columns = least.shape
         turned = np.ascontiguousarray(least.T)
         by_row, by_column = (np.full((rows + columns, n), np.inf) for n in least.shape)
+        alike = rows == columns and np.array_equal(least, turned)
         for total in range(2, rows + columns - 1):
             self.clock.check()
             row = np.arange(max(1, total - columns + 1), min(rows, total))
             column = total - row
             found = least[row, column]
-            for whole, rest, mine in ((turned, by_row, row), (least, by_column, column[::-1])):
+            along = (turned, by_row, row), (least, by_column, column[::-1])
+            for whole, rest, mine in along[: 1 if alike else 2]:
                 several = min(len(whole) - 1, total - 1) // 2
                 if several:
                     ends = slice(mine[0], mine[-1] + 1)
                     halves = whole[1 : several + 1, ends] + rest[total - 1 : total - several - 1 : -1, ends]
                     least_of = halves.min(axis=0)
                     np.minimum(found, least_of if whole is turned else least_of[::-1], out=found)
+            if alike:
+                np.minimum(found, found[::-1], out=found)
             least[row, column] = turned[column, row] = by_row[total, row] = by_column[total, column] = found
 
     def halves(self, box: Sizes) -> Halves | None:

@@ -22,7 +22,7 @@ from optmap.count.levels import halo
 from optmap.count.levels.cutting import Along, Array, cut_once
 from optmap.count.levels.rolling import axis_profile, buffer_table, steady
 from optmap.search.iooub.flows import Flow, Hold
-from optmap.search.iooub.products import GridProducts, Product, spread
+from optmap.search.iooub.products import GridProducts, Product, over, spread
 from optmap.search.iooub.streams import passage
 from optmap.search.iooub.units import Bundle
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -76,6 +76,8 @@ class TileGrid:
         self.weights = tuple(weights)
         self._owner = {d: u for u, unit in enumerate(units) for d in unit.dims}
         self._tensors = workload.tensors
+        self._words = [float(workload.weight(tensor)) for tensor in self._tensors]
+        """Per element of every tensor."""
         self._axis_groups = tuple(axis_groups(moving(tensor, self._owner)) for tensor in self._tensors)
         self._live = tuple(
             tuple(tuple(dict.fromkeys(self._owner[d] for d in group_dims(group))) for group in groups)
@@ -85,7 +87,8 @@ class TileGrid:
         self._tables: dict[object, FloatArray] = {}
         self.every = [np.arange(len(unit.boxes)) for unit in units]
         """All candidates per unit, in order."""
-        self._shared = GridProducts(SHARED)
+        self._shared = {id(self.every): GridProducts(SHARED)}
+        """By the lists of candidates that stay."""
         self._listed: Sequence[IntArray] = ()
         self._own = GridProducts(inf)
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
@@ -118,7 +121,7 @@ class TileGrid:
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
+        values = over(self._loads(flow, lists, grown), shape)
         flat = int(values.argmin())
         value = float(values.flat[flat])
         if not value < ceiling:
@@ -129,7 +132,7 @@ class TileGrid:
         """The combination at a place of the grid."""
         choice = [int(lists[u][i]) for u, i in enumerate(np.unravel_index(flat, shape))]
         if self.last >= 0:
-            choice[self.last] = int(np.broadcast_to(grown, shape).flat[flat])
+            choice[self.last] = int(over(grown, shape).flat[flat])
         return tuple(choice)
 
     def thinned(self, flows: int, work: int) -> list[IntArray]:
@@ -188,14 +191,11 @@ class TileGrid:
             fixed, slope = self._need(flow, numbers, lists)
             left = capacity * (1 + slack) - fixed
             grown = np.minimum(grown, left / slope if isinstance(slope, np.ndarray) else self._any_size(left, slope))
-        if not np.ndim(grown):
+        if not isinstance(grown, np.ndarray):
             grown = np.full((1,) * len(shape), grown)
         if self.last < 0:
             return np.where(grown >= 0, 0, -1)
-        allowed, sizes = lists[self.last], self.units[self.last].sizes
-        if len(allowed) == len(sizes):
-            return np.searchsorted(sizes, grown, side="right") - 1
-        return np.concatenate([[-1], allowed])[np.searchsorted(sizes[allowed], grown, side="right")]
+        return self.units[self.last].largest(grown)
 
     def _any_size(self, left: FloatArray | float, slope: float) -> FloatArray | float:
         """The largest size of the last unit with some room where that grows alike everywhere, or not at all."""
@@ -227,7 +227,7 @@ class TileGrid:
         self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
     ) -> tuple[FloatArray | float, bool]:
         """The product of the factors of a tensor, but for the size of the last unit, and whether that is one."""
-        words: FloatArray | float = float(self.workload.weight(self._tensors[number]))
+        words: FloatArray | float = self._words[number]
         grows = False
         for table, axes in self._factors(number, hold, stream):
             if axes == (self.last,):
@@ -239,19 +239,28 @@ class TileGrid:
     def _known(self, asked: object, lists: Sequence[IntArray]) -> Product | None:
         """A product of tables over the grid that is kept.
 
-        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of all
-        candidates for other capacities, too.
+        Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of lists
+        that stay for other capacities, too.
         """
         if self._listed is not lists:
             self._listed, self._own = lists, GridProducts(inf)
-        shared = self._shared.found if lists is self.every else self._own.found
-        return shared.get(asked) or self._own.found.get(asked)
+        shared = self._shared.get(id(lists), self._own)
+        return shared.found.get(asked) or self._own.found.get(asked)
 
     def _keep(self, asked: object, lists: Sequence[IntArray], product: Product) -> Product:
         """The product, which is known from now on if it is small."""
-        if np.size(product[0]) <= KEPT and not (lists is self.every and self._shared.keep(asked, product)):
+        shared = self._shared.get(id(lists), self._own)
+        if np.size(product[0]) <= KEPT and not shared.keep(asked, product):
             self._own.keep(asked, product)
         return product
+
+    def _share(self, some: Sequence[list[IntArray]]) -> None:
+        """Keep products over lists of candidates for other capacities: as long as the grid is there, they are.
+
+        Args:
+            some: lists that together are all candidates.
+        """
+        self._shared |= {id(lists): GridProducts(SHARED // len(some)) for lists in some}
 
     def _absent(self, tensor: TensorAccess, unit: Bundle) -> bool:
         return unit.dims[0] not in tensor.dims

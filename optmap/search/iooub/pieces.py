@@ -34,6 +34,7 @@ from optmap.mappings.pieces import piece_dims, piece_of
 from optmap.search.iooub.boxes import Boxes, Halves, Sizes, least_sum
 from optmap.search.iooub.flows import Flow, Hold, ways_of
 from optmap.search.iooub.grid import Factor, Grid, TileGrid, kept_grid
+from optmap.search.iooub.products import over
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
 from optmap.search.whole.chain_costs import FloatArray, IntArray
@@ -46,6 +47,8 @@ SMALL = 50_000
 """Combinations of flow and tile that are looked at for every cut at least: of small grids more flows."""
 WORK = 6_000_000
 """Combinations of flow and tile that are looked at for every cut; of more, candidates are thinned."""
+SLAB = 2**13
+"""Combinations that are looked at together where there are more than twice as many."""
 SIZES = 256
 """Sizes of a piece along one dim, at most."""
 SHAPES = 110_000
@@ -161,12 +164,15 @@ class _Cutter:
         """
         changed = tuple(_in_multiples(unit, along[u]) if u in along else unit for u, unit in enumerate(units))
         grid = self._grid(_Lengths, workload, changed, tuple(along))
-        lists = grid.thinned(len(self.flows), WORK)
-        least: FloatArray = np.array(inf)
-        for flow in {grid.alike(flow): flow for flow in self.flows}.values():
-            self.clock.check()
-            least = np.minimum(least, grid.per_size(flow, lists))
-        return least
+        flows = {grid.alike(flow): flow for flow in self.flows}.values()
+        found = []
+        for lists in grid.slabs(grid.thinned(len(self.flows), WORK)):
+            least: FloatArray = np.array(inf)
+            for flow in flows:
+                self.clock.check()
+                least = np.minimum(least, grid.per_size(flow, lists))
+            found.append(least)
+        return np.concatenate(found)
 
     def _grid(self, kind: type[Grid], workload: Workload, units: tuple[Bundle, ...], *more: object) -> Grid:
         """A grid of the whole, with the tables of other capacities, or of a piece."""
@@ -334,6 +340,26 @@ class _Lengths(TileGrid):
         others = [u for u, unit in enumerate(units) if unit.plain and u not in along]
         self.last = max(others, key=lambda u: len(units[u].boxes), default=-1)
         self._whole = {self.last, *along}
+        self._slabs = self._cut_up(self.every)
+        self._share(self._slabs)
+
+    def slabs(self, lists: list[IntArray]) -> list[list[IntArray]]:
+        """Candidates with some of the sizes along the first unit at a time.
+
+        Tables over a part of the grid stay near the processor; large ones it gets from the system anew every time.
+
+        Args:
+            lists: per unit, candidates to combine.
+        """
+        return self._slabs if lists is self.every else self._cut_up(lists)
+
+    def _cut_up(self, lists: list[IntArray]) -> list[list[IntArray]]:
+        first = self.along[0]
+        others = prod(len(each) for u, each in enumerate(lists) if u not in (first, self.last))
+        sizes = lists[first]
+        step = len(sizes) if others * len(sizes) <= 2 * SLAB else max(1, SLAB // others)
+        parts = [sizes[start : start + step] for start in range(0, len(sizes), step)]
+        return [[*lists[:first], part, *lists[first + 1 :]] for part in parts]
 
     def per_size(self, flow: Flow, lists: Sequence[IntArray]) -> FloatArray:
         """The least loads of a piece of every size, an axis per unit; infinite where none fits.
@@ -344,7 +370,7 @@ class _Lengths(TileGrid):
         """
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
-        values = np.broadcast_to(self._loads(flow, lists, grown), shape)
+        values = over(self._loads(flow, lists, grown), shape)
         least: FloatArray = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
         return least
 

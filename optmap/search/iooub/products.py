@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmap.search.whole.chain_costs import FloatArray, IntArray
 
+N = TypeVar("N", bound=np.generic)
 Product = tuple[FloatArray | float, bool]
 """A product of tables over the grid, and whether the last unit is still to be multiplied in."""
 
@@ -31,6 +34,16 @@ class GridProducts:
         self.found[asked] = product
         self.room -= size
         return True
+
+
+def over(values: NDArray[N] | float, shape: tuple[int, ...]) -> NDArray[N]:
+    """Values over a whole grid: themselves where they are that already, which takes no time.
+
+    Args:
+        values: that broadcast to the grid.
+        shape: of the grid.
+    """
+    return values if isinstance(values, np.ndarray) and values.shape == shape else np.broadcast_to(values, shape)
 
 
 def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) -> FloatArray:

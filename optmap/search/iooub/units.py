@@ -16,12 +16,14 @@ import numpy as np
 
 from optmap.mappings.held import moves_alone
 from optmap.search.space.sizes import even_cuts
-from optmap.search.whole.chain_costs import FloatArray
+from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.workload import Workload
 
 MOST_EXTENT = 2**20
 """Extent up to which every number of tiles is a candidate; larger dims get a geometric choice."""
+MOST_LISTED = 2**16
+"""Extent up to which the candidate of every size is listed: looked up in a list it takes a fraction of the time."""
 SPARSE_CUTS = 512
 """Candidates of a dim above `MOST_EXTENT`, at most."""
 SMALL_WINDOW = 64
@@ -64,6 +66,22 @@ class Bundle:
     def times(self) -> FloatArray:
         """`counts`, and for no candidate, at the place -1, infinity."""
         return np.append(self.counts, np.inf)
+
+    @cached_property
+    def _fitting(self) -> IntArray:
+        """Per whole number from 0 to the extent, the place of the largest candidate that is not larger, or -1."""
+        return np.searchsorted(self.sizes, np.arange(self.extent + 1), side="right") - 1
+
+    def largest(self, sizes: FloatArray) -> IntArray:
+        """The places of the largest candidates that are not larger than some sizes; -1 where every one is.
+
+        Args:
+            sizes: of any shape.
+        """
+        if self.extent > MOST_LISTED:
+            return np.searchsorted(self.sizes, sizes, side="right") - 1
+        whole = np.maximum(np.fmin(sizes, self.extent), 0.0).astype(np.int64)
+        return self._fitting[whole]
 
 
 @lru_cache(maxsize=64)

@@ -16,6 +16,8 @@ ANSWER = "points"
 """Key of what answers the points of sweeps, networks and races."""
 ITEM_POINTS = "items"
 """Key of what answers the points of items of papers."""
+CAPACITIES = "capacities"
+"""Key of what answers one workload at capacities of one memory."""
 
 
 class EngineError(OptmapError):

@@ -67,6 +67,11 @@ class Slot:
         return self._process.stdout.fileno()
 
     @property
+    def ready(self) -> bool:
+        """Whether the process has said that it has everything imported."""
+        return self._ready
+
+    @property
     def waiting(self) -> int:
         """Tasks in the process."""
         return len(self._waiting)
