@@ -188,6 +188,21 @@ IN_PLACE = [
         ]
     },
 ]
+TWICE = "S[m,l] = A[m,k]*A[l,k]; C[m,n] = S[m,l]*D[l,n]"
+READ_TWICE = [
+    UNFUSED[0],
+    {
+        "sequence": [
+            [
+                {"loop": "m", "tile": 2},
+                {"loop": "l", "tile": 1},
+                {"keep": "buffer", "tensors": ["S", "A"]},
+                {"compute": "S"},
+            ],
+            UNFUSED[1]["sequence"][1],
+        ]
+    },
+]
 PRODUCT = [{"loop": "m", "tile": 2}, {"keep": "buffer", "tensors": ["A", "B", "C"]}, {"compute": "C"}]
 
 
@@ -203,9 +218,10 @@ def small_document(kind: str) -> dict[str, Any]:
         "two levels": lambda: pair_tree(NESTED, caches(L1=30, L2=60), **SMALL),
         "unfused": lambda: pair_tree(UNFUSED, buffer, **SMALL),
         "in place": lambda: pair_tree(IN_PLACE, scratchpads(buffer=90), RELU, **SMALL),
+        "read twice": lambda: pair_tree(READ_TWICE, buffer, TWICE, **SMALL),
         "one product": lambda: pair_tree(PRODUCT, buffer, "C[m,n] = A[m,k]*B[k,n]", m=7, n=4, k=3),
     }[kind]()
     return tree_solution(tree, walk_tree(tree), "loads" if kind == "loads" else "traffic")
 
 
-KINDS = ("row loop", "loads", "pinned", "proved", "two levels", "unfused", "in place", "one product")
+KINDS = ("row loop", "loads", "pinned", "proved", "two levels", "unfused", "in place", "read twice", "one product")

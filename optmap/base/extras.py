@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from importlib import metadata
 
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,-]*\])?\s*([^;]*?)\s*;(.*)extra\s*==\s*[\"']([\w-]+)[\"']")
 
@@ -37,6 +36,8 @@ def _plain(name: str) -> str:
 
 def _optional() -> list[tuple[str, str, str]]:
     """Name, versions and extra of every optional requirement; none if optmap was copied and not installed."""
+    from importlib import metadata  # it takes as long to import as a tenth of what a command begins with
+
     try:
         texts = metadata.requires("optmap") or []
     except metadata.PackageNotFoundError:

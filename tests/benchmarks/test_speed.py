@@ -1,6 +1,7 @@
-"""How long each step takes; run with `pytest tests/benchmarks --benchmark-enable`. No pass or fail on time."""
+"""How long each step takes, without pass or fail: `pytest -m "" tests/benchmarks/test_speed.py --benchmark-enable`."""
 
 import pytest
+from cases import some
 
 from optmap import api
 from optmap.count.levels.cost import evaluate_cost
@@ -20,13 +21,13 @@ def setting(name, machine):
     return Setting(workload=library.workload(name), machine=library.machine(machine), rule=CapacityRule.TILE)
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", some(["resnet18/R9"], LAYERS))
 def test_derive_classes(benchmark, name):
     found = benchmark(dataflow_classes, library.workload(name))
     assert found.classes
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", some(["resnet18/R9"], LAYERS))
 def test_build_programs(benchmark, name):
     of = setting(name, "balanced")
     levels = [
@@ -37,19 +38,19 @@ def test_build_programs(benchmark, name):
 
 
 @pytest.mark.parametrize("machine", ["balanced", "i7-9700k"])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", some(["resnet18/R9"], LAYERS))
 def test_relax(benchmark, name, machine):
     assert benchmark(lambda: relax(setting(name, machine))).proved
 
 
 @pytest.mark.parametrize("machine", ["balanced", "i7-9700k"])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", some(["resnet18/R9"], LAYERS))
 def test_solve(benchmark, name, machine):
     result = benchmark.pedantic(api.solve, args=(name,), kwargs={"machine": machine}, rounds=1)
     assert result.cost >= result.integer_bound
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", some(["resnet18/R9"], LAYERS))
 def test_evaluate(benchmark, name):
     result = api.solve(name, machine="balanced", integers="floor")
     report = benchmark(evaluate_cost, result.workload, result.machine, result.mapping)

@@ -185,16 +185,16 @@ def test_every_method_in_the_list_solves(optmap, tmp_path: Path) -> None:
     """A layer so small, below one memory, that no method comes near a limit on a busy machine."""
     host = tmp_path / "small.yaml"  # the one that counts time needs to know what a core computes with
     host.write_text(CORE)
-    statement, usual = "Out[n,k,h,w] += In[n,c,h+r,w+s]*Ker[k,c,r,s]", "n=1,k=16,c=8,h=10,w=10,r=3,s=3"
+    statement, usual = "Out[n,k,h,w] += In[n,c,h+r,w+s]*Ker[k,c,r,s]", "n=1,k=8,c=4,h=6,w=6,r=3,s=3"
     few = "n=1,k=4,c=2,h=2,w=2,r=3,s=1"  # for the one that looks at every mapping, and the one that takes seconds
     tiny = {"exhaustive"} if Run.longer else {"exhaustive", "allocation"}
     for row in optmap("list", "methods", "--json").document()["methods"]:
-        where = ("--machine", "gemmini-buffers") if row["name"].startswith("gemmini") else ("--memory", "4KiB")
+        where = ("--machine", "gemmini-buffers") if row["name"].startswith("gemmini") else ("--memory", "1KiB")
         where = ("--machine", "eyeriss") if METHODS[row["name"]].suits(library.machine("eyeriss")) else where
         where = ("--machine", host) if row["name"] == "timed" else where
         layer = (statement, "--extents", few if row["name"] in tiny else usual)
         if METHODS[row["name"]].routes[0].chains:
-            layer = ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "--extents", "m=8,l=8,k=4,n=4")
+            layer = ("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", "--extents", "m=4,l=4,k=4,n=4")
         args = ("solve", *layer, *where, "--method", row["name"], "--time-limit", "600", "--json")
         document = optmap(*args).document()
         assert document["method"] == row["name"]

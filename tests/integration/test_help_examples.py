@@ -123,7 +123,7 @@ def _small(words: tuple[str, ...]) -> list[str]:
     return [dynamic if word == "model.onnx" else word for word in words] + more
 
 
-@pytest.mark.parametrize("words", some(len(RUN) // 2, [(words,) for words in RUN]), ids=" ".join)
+@pytest.mark.parametrize("words", some(len(RUN) // 3, [(words,) for words in RUN]), ids=" ".join)
 def test_an_example_works(
     optmap: Command, folder: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

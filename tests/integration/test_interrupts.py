@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,13 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return send
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("machine", ["balanced", "simba"])
+@pytest.mark.parametrize(
+    ("machine", "number"),
+    some(
+        [("balanced", signal.SIGINT), ("simba", signal.SIGTERM)],
+        product(["balanced", "simba"], [signal.SIGINT, signal.SIGTERM]),
+    ),
+)
 def test_a_signal_asks_for_the_best_so_far(
     optmap: Command, heard: Callable[..., None], machine: str, number: signal.Signals, tmp_path: Path
 ) -> None:

@@ -55,7 +55,7 @@ def _run(
         text=True,
         timeout=120,
         cwd=cwd,
-        env={**(os.environ if env is None else env), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**(os.environ if env is None else env), "PYTHONPATH": str(ROOT)},
         check=False,
     )
 

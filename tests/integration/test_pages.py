@@ -100,7 +100,7 @@ def save_model(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
 
 
-@pytest.mark.parametrize("name", some(3, RUN))
+@pytest.mark.parametrize("name", some(2, RUN))
 def test_examples_run(name: str, optmap, tmp_path: Path) -> None:
     save_model(tmp_path / "model.onnx")
     for file, source in GIVEN.items():
@@ -123,7 +123,7 @@ def test_what_takes_long_is_on_the_pages() -> None:
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(0, "above the relaxation by"), (1, "certificate"), (2, "permutation"), (3, "with narrow tiles")],
+    some(2, [(1, "certificate"), (2, "permutation"), (0, "above the relaxation by"), (3, "with narrow tiles")]),
     ids=str,
 )
 def test_python_examples_run_with_one_import(number: int, said: str, tmp_path: Path) -> None:

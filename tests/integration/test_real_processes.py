@@ -106,7 +106,7 @@ def optmap_among_loud_libraries(tmp_path_factory: pytest.TempPathFactory) -> Opt
             text=True,
             timeout=300,
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PYTHONPATH": path},
             check=False,
         )
         assert done.returncode == 0, (args, done.stdout[-1000:], done.stderr[-2000:])

@@ -220,7 +220,7 @@ def test_a_truncated_part_is_made_again(
     shutil.copytree(swept, tmp_path, dirs_exist_ok=True)
     (part,) = (tmp_path / "rows").iterdir()
     part.write_bytes(part.read_bytes()[:1000])
-    run = optmap("sweep", spec, "-o", tmp_path, "--json")
+    run = optmap("sweep", spec, "-o", tmp_path, "--engine", "inline", "--json")
     assert run.document()["answered"] == POINTS
     assert (tmp_path / "damaged" / part.name).exists()
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
@@ -238,7 +238,7 @@ def test_edited_numbers_are_not_printed_and_answered_again(
     assert "is not what was recorded" in run.err
     assert f"{POINTS // 2} things are" in optmap("check", tmp_path, "--json", code=5).document()["refused"]
     assert len(package.read_sweep(tmp_path)) == POINTS // 2
-    again = optmap("sweep", spec, "-o", tmp_path, "--resume", "--json").document()
+    again = optmap("sweep", spec, "-o", tmp_path, "--engine", "inline", "--resume", "--json").document()
     assert (again["answered"], again["reused"]) == (POINTS // 2, POINTS // 2)
     pd.testing.assert_frame_equal(_rows(tmp_path), undisturbed)
     optmap("check", tmp_path)
@@ -268,7 +268,7 @@ def test_equal_layers_are_solved_once(optmap: Command, tmp_path: Path) -> None:
     twin = "{name: NAME, expression: 'C[i,j] += A[i,k]*B[k,j]', extents: {i: 40, j: 30, k: 20}}"
     names = ", ".join(twin.replace("NAME", name) for name in ("one", "two", "three"))
     file.write_text(f"workloads: [{names}]\ncapacities: {{values: [200w, 400w]}}\n", encoding="utf-8")
-    run = optmap("sweep", file, "-o", tmp_path / "out", "--json").document()
+    run = optmap("sweep", file, "-o", tmp_path / "out", "--engine", "inline", "--json").document()
     assert (run["points"], run["answered"], run["reused"]) == (12, 4, 8)
     rows = package.read_sweep(tmp_path / "out")
     assert len(rows) == 12
@@ -292,7 +292,7 @@ def test_refined_capacities(optmap: Command, tmp_path: Path) -> None:
 def test_infeasible_points_are_answers(optmap: Command, tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(SPEC.replace("from: 256w", "from: 2w").replace("points: 4", "points: 3"), encoding="utf-8")
-    run = optmap("sweep", file, "-o", tmp_path / "out")
+    run = optmap("sweep", file, "-o", tmp_path / "out", "--engine", "inline")
     assert "infeasible" in run.out
     rows = package.read_sweep(tmp_path / "out")
     stopped = rows.query("stop == 'infeasible'")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,7 +123,7 @@ def accelerators(draw: st.DrawFn) -> Machine:
     return Machine(name="drawn", levels=tuple(levels), outermost=draw(stores), arithmetic=arithmetic)
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(12, 30))
 @given(accelerators())
 def test_documents_and_files_say_everything(machine: Machine) -> None:
     document = json.loads(json.dumps(machine_document(machine), allow_nan=False))
@@ -348,7 +349,7 @@ def nests(draw: st.DrawFn) -> tuple[Nest, Machine]:
     return Nest(memories=tuple(memories)), machine
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(13, 40))
 @given(nests())
 def test_mappings_of_accelerators_survive(drawn: tuple[Nest, Machine]) -> None:
     nest, machine = drawn

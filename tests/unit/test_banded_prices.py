@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import cases
+from cases import cases, some
 
 import optmap
 from optmap.api import question_of
@@ -122,7 +122,7 @@ def members(pair: ProductPair, band: IndexBand, memory: int) -> list[Fused]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(1, range(3)))
 def test_no_fused_member_moves_fewer_words_than_the_best(seed: int) -> None:
     rng = random.Random(f"members {seed}")
     question = asked(rng, most=4)
@@ -135,7 +135,7 @@ def test_no_fused_member_moves_fewer_words_than_the_best(seed: int) -> None:
     best = best_run(plain, steps_of(plain), memory, band=band)
     assert best is not None
     assert every
-    for member in rng.sample(every, min(len(every), cases(60, 5000))):
+    for member in rng.sample(every, min(len(every), cases(30, 5000))):
         firsts = rng.choice(((0, 0), (rng.randrange(member.tile), rng.randrange(member.inner))))
         part = Part(first=0, member=replace(member, firsts=firsts))
         run = Run(strip=plain.extents["m"], resident=(), parts=(part,), ways=(), words=0)

@@ -134,7 +134,7 @@ COSTS = (Fraction(1, 4), Fraction(3, 4), Fraction(1), Fraction(2), Fraction(7))
 TINY = [*itertools.product(SIZES, COSTS)]
 
 
-@pytest.mark.parametrize(("sizes", "cost"), some([*TINY], [*TINY, ((1, 2, 3, 3), COSTS[3])]))
+@pytest.mark.parametrize(("sizes", "cost"), some(TINY[::2], [*TINY, ((1, 2, 3, 3), COSTS[3])]))
 def test_no_schedule_of_a_tiny_product_is_cheaper_than_the_bound(sizes, cost):
     d, m, n, memory = sizes
     problem = RandomizedProduct(d=d, m=m, n=n, memory_words=memory, cost=cost, semantics=Semantics.ACCUMULATE)

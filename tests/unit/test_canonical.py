@@ -8,6 +8,7 @@ import random
 import pytest
 from bounds_attack import attacked_workload
 from bounds_oracles import least_memory, template_workload
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import renamed
@@ -57,7 +58,7 @@ def test_interchangeable_dims_need_no_search():
     assert form.accesses[0] == 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=cases(10, 20), deadline=None)
 @given(st.integers(0, 2**32))
 def test_common_order_is_that_of_every_renaming(seed):
     rng = random.Random(seed)

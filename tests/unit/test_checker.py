@@ -381,7 +381,7 @@ def test_a_smaller_set_of_certificates_proves_a_smaller_bound() -> None:
     assert "no certificate proves it" in reason(signed(made))
 
 
-@settings(max_examples=cases(60, 150))
+@settings(max_examples=cases(30, 150))
 @given(st.data())
 def test_recount_agrees_with_the_evaluation(data: st.DataObject) -> None:
     """Two implementations of both forms of traffic, ragged tiles and splits included."""

@@ -19,8 +19,8 @@ from optmap.checker.trees.tree_counts import CountedTree
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Workload
 
-OTHERS = ("+p", "+r", " if ", "A[n,k]", "B[n,l]")
-"""In families of trees whose contents are no boxes, or whose accesses differ."""
+OTHERS = ("+p", "+r", " if ")
+"""In families of trees whose contents are no boxes."""
 FAMILIES = (
     *(text for text in random_trees.FAMILIES if not any(part in text for part in OTHERS)),
     "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); R[m,l] = exp(P[m,l]); C[m,n] = R[m,l]*D[l,n]",
@@ -42,7 +42,7 @@ def test_reference_trees_are_counted_to_the_word() -> None:
             assert (mine.moved, mine.occupied) == (rows, case["occupancy"]), case["name"]
         else:
             assert mine.startswith(UNCOUNTED), case["name"]
-    assert found == 27
+    assert found == 36
 
 
 KINDS = {"capacity": "", "incomplete": "(incomplete|not counted): "}
@@ -72,7 +72,7 @@ def _pinned_more(rng: random.Random, nodes: list[Any], workload: Workload) -> li
     return found
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", some(1, range(2)))
 def test_trees_with_many_pinned_parts_are_counted_as_they_are_walked(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +97,7 @@ def test_keeps_for_some_statements_only_are_counted_as_they_are_walked(monkeypat
     assert found.count("counted") > 10, found
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", some(1, range(3)))
 def test_keeps_for_some_inside_each_other_are_counted_as_they_are_walked(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,16 +114,44 @@ OTHERWISE = (
     "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*A[l,n]",
     "Q[m,k] = X[m,d]*A[d,k]; K[l,k] = X[l,d]*B[d,k]; S[m,l] = Q[m,k]*K[l,k]",
     "S[m,l] = X[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*X[l,n]; E[m,p] = C[m,n]*X[n,p]",
+    "S[m,l] = A[m,k]*A[l,k]; C[m,n] = S[m,l]*D[l,n]",
+    "Q[m,k] = X[m,d]*A[d,k]; S[m,l] = Q[m,k]*Q[l,k]; C[m,n] = S[m,l]*D[l,n]",
+    "Q[m,k] = X[m,d]*A[d,k]; P[m,k] = relu(Q[m,k]); S[n,l] = P[n,k]*P[l,k]",
+    "Q[m,k] = X[m,d]*A[d,k]; S[m,k] = Q[m,k]*Q[k,m]",
+    "S[m,l,n] = A[m,k]*A[l,k]*A[n,k]",
+    "O[h,y] = A[h+r]*A[y]*F[r]",
+    "S[c,y] = A[d,y+p]*F[c,d,p]; O[k,h] = S[c,h+r]*S[c,h]*G[k,c,r]",
 )
-"""Inputs that are read with other dims by other statements."""
+"""Tensors that are read with other dims by other statements, or by one statement through several accesses."""
 
 
-def test_inputs_that_are_read_with_other_dims_are_counted_as_they_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensors_that_are_read_with_other_dims_are_counted_as_they_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_trees, "FAMILIES", OTHERWISE)
     found = []
     for seed in range(cases(120, 6000)):
         found.append(judged(random_tree(random.Random(f"other dims {seed}"), largest=4, shared=seed % 2 > 0)))
-    assert found.count("counted") > 5, found
+    assert found.count("counted") > 20, found
+
+
+LEFT_OUT = (
+    ("S[m,l] = A[m,k]*B[k,l]; P[m,l] = softmax(S[m,l], l); C[m,n] = P[m,l]*P[n,l]", "C reads rows of P by other dims"),
+    ("Q[m,k] = X[m,d]*A[d,k]; S[n,l] = Q[n,k]*Q[l,k]", "S does not read all of Q"),
+    ("S[m,l] = A[m,k]*A[l,k] if l <= m; C[m,n] = S[m,l]*D[l,n] if l <= m", "A is touched with other dims elsewhere"),
+    ("C[m,n] = A[m,m]*A[n,m]", "A has subscripts that are no dims alone"),
+)
+
+
+@pytest.mark.parametrize(("text", "why"), LEFT_OUT)
+def test_what_is_read_through_several_accesses_and_not_counted_is_refused_by_name(text: str, why: str) -> None:
+    extents = {d: 3 if d == "m" else 2 for d in sorted(set(re.findall(r"\b[a-z]\b", text)))}
+    workload = parse_workload(text, extents)
+    inner = [*(each.name for each in workload.statements[:-1]), *["P.row"] * ("softmax" in text)]
+    branches = [
+        [{"keep": "L1", "tensors": sorted({a.name for a in each.accesses} - {*inner})}, {"compute": each.name}]
+        for each in workload.statements
+    ]
+    nodes = [{"keep": "L1", "tensors": inner}, {"sequence": branches}] if inner else branches[0]
+    assert tried(workload, ["L1", "Memory"], nodes) == f"not counted: {why}"
 
 
 PAIR = parse_workload("S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]", {"m": 2, "l": 3, "k": 2, "n": 2})
@@ -137,7 +165,7 @@ def test_a_keep_for_none_of_what_touches_it_is_refused(only: Any) -> None:
     assert re.search("only that do not touch it|no statement below|tree.0..only", str(mine)), mine
 
 
-@pytest.mark.parametrize("block", some(3, range(6)))
+@pytest.mark.parametrize("block", some(2, range(6)))
 def test_random_trees_are_counted_as_they_are_walked(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_trees, "FAMILIES", FAMILIES)
     seeds = range(cases(60, 900))

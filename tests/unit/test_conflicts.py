@@ -45,7 +45,7 @@ def literal_lines(workload, number, tile, layout, lanes):
     return sorted({place // LINE for place in sums})
 
 
-@settings(max_examples=cases(25, 60))
+@settings(max_examples=cases(12, 60))
 @given(data=st.data())
 def test_lines_per_set_are_those_of_the_addresses(data):
     channels = data.draw(st.sampled_from((16, 32, 64)))

@@ -44,13 +44,14 @@ def test_every_step_of_a_pair_is_the_answer_at_its_capacity(objective):
 
 
 def test_lines_lie_near_each_other_above_floors_and_below_statements_by_themselves():
-    curve = optmap.curve(PAIR, extents={"m": 16, "l": 16, "k": 4, "n": 4}, semantics="assign", within=20)
+    extents = {"m": 8, "l": 8, "k": 4, "n": 4}
+    curve = optmap.curve(PAIR, extents=extents, semantics="assign", within=20)
     for point, following in zip(curve.points, curve.points[1:], strict=False):
         near = (
             point.words <= 1.2 * following.words
             or optmap.solve(
                 PAIR,
-                extents={"m": 16, "l": 16, "k": 4, "n": 4},
+                extents=extents,
                 semantics="assign",
                 memory=f"{following.room_words - 1}w",
             ).cost
@@ -61,7 +62,7 @@ def test_lines_lie_near_each_other_above_floors_and_below_statements_by_themselv
     for point in curve.points:
         floor = bounds(curve.workload, point.room_words, ["best"])[0]
         assert floor.total_words == point.bound_words <= point.words <= point.apart
-    assert curve.points[-1].words == curve.compulsory_words == 4 * 16 * 4
+    assert curve.points[-1].words == curve.compulsory_words == 4 * 8 * 4
 
 
 def test_the_knee_is_the_least_capacity_near_what_is_compulsory_and_fusing_pays_between_two():

@@ -179,7 +179,7 @@ def test_three_roads_count_the_same() -> None:
 
 
 @pytest.mark.parametrize("counting", WALKED, ids=str)
-@pytest.mark.parametrize("seed", some(4, range(10)))
+@pytest.mark.parametrize("seed", some(2, range(10)))
 def test_the_exact_search_finds_the_best_of_all_mappings(seed: int, counting: NestPolicy) -> None:
     fabric = tiny_fabric(seed, most=6_000, sized=True)
     best = best_of_all(fabric, counting)
@@ -192,7 +192,7 @@ def test_the_exact_search_finds_the_best_of_all_mappings(seed: int, counting: Ne
             assert float(count_nest(found.nest, fabric, counting).merit(merit)) == pytest.approx(found.value, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(20, 26))
+@pytest.mark.parametrize("seed", some(3, range(20, 26)))
 def test_the_allocation_program_finds_and_bounds_the_best_of_all_mappings(seed: int) -> None:
     fabric = tiny_fabric(seed, 1500, sized=True)
     counting, merit = WALKED[seed % 2], list(Merit)[seed % 4]
@@ -205,7 +205,7 @@ def test_the_allocation_program_finds_and_bounds_the_best_of_all_mappings(seed: 
     assert found.bound <= best[merit].value
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(3, range(6)))
 @pytest.mark.parametrize("direction", ["bottom-up", "top-down"])
 def test_sunstone_cuts_nothing_that_is_better(seed: int, direction: str) -> None:
     """Without its rules it looks at every mapping but those that its estimates cut."""
@@ -217,7 +217,7 @@ def test_sunstone_cuts_nothing_that_is_better(seed: int, direction: str) -> None
         assert found.value == pytest.approx(float(every[Merit.EDP].value), rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(4, range(12)))
 def test_the_floor_is_below_every_mapping(seed: int) -> None:
     fabric = tiny_fabric(seed, 4000, sized=True)
     floor, _ = floor_of(fabric)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import Run, cases
+from cases import Run, cases, some
 from emitted import STRICT, check_together, expected, run_together, values_of
 from host_machines import AVX2, AVX512, HOSTS, NEON
 from random_codes import random_mapping
@@ -85,7 +85,7 @@ def test_any_mapping_is_right(tmp_path: Path) -> None:
     """Tiles as they come: parts of vectors, windows cut, split, accumulating, past the caches."""
     codes: list[Code] = []
     seed = 0
-    while len(codes) < cases(2, 3):
+    while len(codes) < cases(1, 3):
         seed += 1
         rng = random.Random(seed)
         sizes, _ = rng.choice(list(CONVOLUTIONS.values()))
@@ -172,7 +172,7 @@ def test_vectors_inside_the_image_have_code_without_masks() -> None:
     assert "first_0, 1, 5, from_3, to_3);" in source
 
 
-@pytest.mark.parametrize("text", ["O[c,x] += I[c,x+k] * K[c,k]", "O[g,c,x] += I[g,c,3*x+k] * K[c,k]"])
+@pytest.mark.parametrize("text", some(1, ["O[g,c,x] += I[g,c,3*x+k] * K[c,k]", "O[c,x] += I[c,x+k] * K[c,k]"]))
 def test_other_statements_are_rows_too(text: str, tmp_path: Path) -> None:
     workload = replace(parse_workload(text, {d: 21 for d in "gcxk" if d in text}), name="rows")
     extents = workload.extents

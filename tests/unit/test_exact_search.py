@@ -76,7 +76,7 @@ def test_no_average_run_with_priced_cycles_is_better(seed: int, counting: NestPo
             assert found.value == pytest.approx(float(best), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", some(2, [53, 121, 125, 130]))
+@pytest.mark.parametrize("seed", some([53], [53, 121, 125, 130]))
 @pytest.mark.parametrize("counting", WALKED, ids=str)
 def test_no_mapping_is_better_where_tiles_have_gaps(seed: int, counting: NestPolicy) -> None:
     """Windows with strides over more taps than the stride: what was a gap of a hull is no new word of the next one."""
@@ -97,7 +97,7 @@ def test_no_mapping_is_better_where_tiles_have_gaps(seed: int, counting: NestPol
         assert found.value == pytest.approx(float(best[merit].value), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", some(3, range(100, 106)))
 def test_bounds_and_dominance_leave_no_optimum_out(seed: int) -> None:
     fabric = tiny_fabric(seed, most=400_000)
     counting = COUNTINGS[seed % 2]
@@ -108,7 +108,7 @@ def test_bounds_and_dominance_leave_no_optimum_out(seed: int) -> None:
     assert (quick.nest is None) == (slow.nest is None)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(3, range(6)))
 def test_every_operand_has_a_keeper_where_energy_does_not_matter(seed: int) -> None:
     """Who keeps what is left open at every memory, the outermost one among them."""
     fabric = tiny_fabric(seed, most=400)
@@ -196,7 +196,7 @@ def test_the_curve_of_padded_searches_is_one_after_the_other() -> None:
     assert found.found.curve[-1].evaluations > alone.found.evaluations  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("seed", [40, 42, 43, 45])
+@pytest.mark.parametrize("seed", some(2, [40, 42, 43, 45]))
 def test_what_another_search_hands_in_is_recounted_and_leaves_the_optimum_as_it_is(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accelerator_machines import MESHED
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spatial_strategies import COUNTINGS, dims_of, machine, spatial_cases, statement
@@ -129,7 +130,7 @@ class Walk:
         return prod(trips for number, _, _, trips, _ in self.loops if number > self.keeper)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(13, 40), deadline=None)
 @given(spatial_cases(max_operations=150, kinds=APART))
 def test_inputs_are_handed_down_as_a_walk_has_it(case: tuple[Fabric, Nest]) -> None:
     fabric, nest = case
@@ -146,7 +147,7 @@ def test_inputs_are_handed_down_as_a_walk_has_it(case: tuple[Fabric, Nest]) -> N
         assert all(found[keeper, place][1:] == (filled[keeper], 0) for keeper in keepers)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(13, 40), deadline=None)
 @given(spatial_cases(max_operations=150, kinds=APART[:-2]))
 def test_outputs_are_read_but_for_their_first_updates(case: tuple[Fabric, Nest]) -> None:
     """Updates of a keeper are what a walk hands to it; a word's first one in each instance reads nothing."""
@@ -199,7 +200,7 @@ def agrees(fabric: Fabric, nest: Nest, operand: Operand, inside: int, keeper: in
     return not outside or outside[-1] in operand.dims
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(13, 40), deadline=None)
 @given(spatial_cases(max_operations=300, kinds=PLAIN))
 def test_without_halos_it_is_exact_counting_where_reuse_ends_at_one_memory(case: tuple[Fabric, Nest]) -> None:
     fabric, nest = case
@@ -219,7 +220,7 @@ def test_without_halos_it_is_exact_counting_where_reuse_ends_at_one_memory(case:
                 assert model[inside, place][1] == exact[inside, place][1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(13, 40), deadline=None)
 @given(spatial_cases(kinds=APART))
 def test_the_checker_counts_the_same_by_its_own_road(case: tuple[Fabric, Nest]) -> None:
     fabric, nest = case

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from cases import some
+from cases import cases, some
 from walked_answers import hold
 
 import optmap
@@ -101,7 +101,7 @@ def random_chain(rng):
 
 @pytest.mark.parametrize("block", some([0], range(2)))
 def test_random_chains_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
-    for seed in range(block * 10, block * 10 + 10):
+    for seed in range(block * 10, block * 10 + cases(6, 10)):
         rng = random.Random(seed)
         text, extents = random_chain(rng)
         plain = parse_workload(text, extents, semantics=rng.choice(list(Semantics)))
@@ -115,7 +115,7 @@ def test_random_chains_move_and_hold_what_a_walk_finds_and_are_proved_again(bloc
         hold(answer, tmp_path)
 
 
-@pytest.mark.parametrize("block", some([0, 1], range(4)))
+@pytest.mark.parametrize("block", some([0], range(4)))
 def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block, tmp_path):
     for seed in range(block * 15, block * 15 + 15):
         rng = random.Random(seed)
@@ -138,7 +138,7 @@ def tree_of(workload, run, memory):
     return MappingTree(workload=workload, machine=machine, nodes=nodes)
 
 
-@pytest.mark.parametrize("block", some([0, 1], range(4)))
+@pytest.mark.parametrize("block", some([0], range(4)))
 def test_runs_are_priced_as_their_trees_are_counted(block):
     for seed in range(300 + block * 10, 310 + block * 10):
         rng = random.Random(seed)
@@ -155,7 +155,7 @@ def test_runs_are_priced_as_their_trees_are_counted(block):
         assert words == run.words or (words < run.words and workload.extents["m"] % run.strip)
 
 
-@pytest.mark.parametrize("seed", some([1, 2], range(6)))
+@pytest.mark.parametrize("seed", some([2], range(6)))
 def test_no_fused_mapping_of_the_family_moves_less(seed):
     rng = random.Random(seed)
     workload = parse_workload(

@@ -4,6 +4,7 @@ import json
 from itertools import product
 
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import workloads
@@ -76,7 +77,7 @@ def test_a_dim_of_one_trip_ties_no_subscripts_together():
 
 
 @given(workloads(max_extent=4, max_operations=200), st.data())
-@settings(max_examples=60)
+@settings(max_examples=cases(20, 60))
 def test_the_best_tile_is_that_of_an_exhaustive_search(workload, data):
     least = sum(workload.weight(t) for t in workload.inputs)
     level = split(

@@ -60,7 +60,7 @@ def allowed(workload):
 
 
 @given(st.data())
-@settings(max_examples=cases(80, 300))
+@settings(max_examples=cases(40, 300))
 def test_traffic_is_a_lower_estimate(data):
     """Any box around the tiles, ragged tiles, one or two levels, gaps, three terms, joined subscripts."""
     workload = data.draw(anything().filter(allowed))
@@ -93,7 +93,7 @@ def windows_without_gaps(workload, own, outer):
 
 
 @given(st.data())
-@settings(max_examples=cases(60, 200))
+@settings(max_examples=cases(30, 200))
 def test_traffic_is_exact_at_divisors(data):
     """Single values of the boxed dims, tiles that divide, dense or strided windows without gaps."""
     workload = data.draw(dense().filter(allowed))
@@ -110,7 +110,7 @@ def test_traffic_is_exact_at_divisors(data):
 
 
 @given(st.data())
-@settings(max_examples=cases(80, 300))
+@settings(max_examples=cases(40, 300))
 def test_capacity_is_a_lower_estimate(data):
     workload = data.draw(anything())
     space = TileSpace(workload)
@@ -125,7 +125,7 @@ def test_capacity_is_a_lower_estimate(data):
 
 
 @given(st.data())
-@settings(max_examples=cases(60, 150))
+@settings(max_examples=cases(30, 150))
 def test_capacity_of_one_tile_is_exact_at_single_values(data):
     workload = data.draw(dense())
     space = TileSpace(workload)

@@ -62,6 +62,13 @@ def test_parts_are_fused_where_it_pays():
     assert one.cost == alone.cost + 3 * 64 * 8  # the residual reads both and stores one; C was stored before
 
 
+def test_more_memory_never_moves_more_words():
+    """Rows take room beside the tiles of what reads them: less room for tiles is no other way to look for them."""
+    extents = {"m": 3, "k": 7, "l": 9, "n": 6}
+    costs = [optmap.solve(ROWED[0], extents=extents, semantics="assign", memory=f"{words}w").cost for words in (7, 8)]
+    assert costs[1] <= costs[0] <= 594
+
+
 def test_gates_and_runs_are_parts():
     extents = {"m": 64, "k": 8, "n": 8, "l": 64, "p": 8}
     answer = optmap.solve(SHAPES[2], extents=extents, memory="1024w")

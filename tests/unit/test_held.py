@@ -257,7 +257,7 @@ def test_checker_closed_form_walk_and_optimal_replacement_agree_about_corners() 
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=cases(25, 60))
+@settings(max_examples=cases(12, 60))
 def test_a_corner_never_costs_less_than_the_literal_walk(rng: random.Random) -> None:
     attack(rng, 150, corners=True, bounded=False)
 
@@ -386,7 +386,7 @@ def test_checker_closed_form_walk_and_optimal_replacement_agree_about_pieces() -
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=cases(25, 60))
+@settings(max_examples=cases(12, 60))
 def test_pieces_never_cost_less_than_the_literal_walk_and_the_bound(rng: random.Random) -> None:
     attack(rng, 60, pieces=True)
 

@@ -50,7 +50,7 @@ def words(amount):
 
 
 @given(workloads(max_extent=5, max_operations=300), st.data())
-@settings(max_examples=cases(30, 80))
+@settings(max_examples=cases(15, 80))
 def test_an_answer_runs_as_it_says_in_the_memory_it_was_made_for(workload, data):
     least = sum(workload.weight(t) for t in workload.tensors)
     capacity = data.draw(st.integers(least, 3 * least + 40))

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import workloads
@@ -88,7 +89,7 @@ def test_no_other_family_moves_less(data: st.DataObject) -> None:
 
 
 @given(workloads(max_extent=6, max_operations=600), st.data())
-@settings(max_examples=25)
+@settings(max_examples=cases(10, 25))
 def test_one_tile_of_each_is_held_as_it_is_counted(workload: Workload, data: st.DataObject) -> None:
     memory = data.draw(st.integers(sum(map(workload.weight, workload.tensors)), 80))
     mopt = least(workload, memory, method="mopt")

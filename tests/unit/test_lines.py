@@ -6,6 +6,7 @@ import itertools
 from itertools import pairwise
 
 import numpy as np
+from cases import cases
 from host_machines import AVX512
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,7 +53,7 @@ def runs(found):
     return [b - a for a, b in pairwise(ends)]
 
 
-@settings(max_examples=80)
+@settings(max_examples=cases(26, 80))
 @given(data=st.data())
 def test_elements_lie_one_after_another_where_the_code_has_them(data):
     workload = some_workload(data)
@@ -64,7 +65,7 @@ def test_elements_lie_one_after_another_where_the_code_has_them(data):
         assert runs(addresses(workload, number, tile, layout))[0] == run_length(workload, number, tile, layout, LANES)
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(20, 60))
 @given(data=st.data())
 def test_what_threads_write_side_by_side_is_counted_run_by_run(data):
     workload = some_workload(data)

@@ -86,7 +86,7 @@ def signature(work, order):
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(20, 60))
 @given(workloads(max_extent=3))
 def test_classes_partition_the_loop_orders(work):
     assume(len(work.dims) <= 6)
@@ -110,7 +110,7 @@ def covers(work, better, worse, rule):
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(20, 60))
 @given(workloads(max_extent=3), st.sampled_from(CapacityRule))
 def test_exactly_the_undominated_classes_are_generated(work, rule):
     """Against every signature compared with every other one."""
@@ -155,7 +155,7 @@ def test_a_sample_of_the_classes():
     assert {c.signature for c in some.classes} <= everything
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(13, 40))
 @given(workloads(max_extent=3), st.randoms(use_true_random=False))
 def test_every_order_inside_the_bands_is_a_member(work, rng):
     for member in dataflow_classes(work).classes:
@@ -195,7 +195,7 @@ def proof_value(work, difference, proof, size, problem):
     return work.weight(tensor) * ratios * footprints * value(difference.polynomial, variables)
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(20, 50))
 @given(workloads(max_extent=3), st.randoms(use_true_random=False))
 def test_proofs_state_the_difference_of_the_traffic_expressions(work, rng):
     for proof in dataflow_classes(work).dominated[:6]:
@@ -299,7 +299,7 @@ def test_all_extents_one():
     assert [(c.representative, c.size) for c in found.classes] == [(tuple("nkcrshw"), factorial(7))]
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(13, 40))
 @given(workloads(max_extent=3), st.randoms(use_true_random=False))
 def test_under_the_safe_rule_no_loop_order_fits_and_costs_better(work, rng):
     kept = dataflow_classes(work, rule=CapacityRule.SAFE).classes

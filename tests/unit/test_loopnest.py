@@ -75,7 +75,7 @@ def points(text, dims):
 
 
 @given(st.data())
-@settings(max_examples=cases(60, 150))
+@settings(max_examples=cases(30, 150))
 def test_every_point_runs_once(data):
     workload = data.draw(workloads(max_extent=6, max_operations=600))
     machine = data.draw(machines(max_fanout=3))

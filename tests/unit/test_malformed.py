@@ -53,7 +53,7 @@ WORKLOADS: dict[str, tuple[str | bytes, str]] = {
     "itself": ("a: &a [*a]\n", "x.yaml"),
     "a list as key": ("? [a, b]\n: 1\n", "not valid YAML"),
     "a command": ("!!python/object/apply:os.system ['true']\n", "not valid YAML"),
-    "a deep list": ("[" * 3000, "nested too deeply"),
+    "a deep list": ("- " * 1500, "nested too deeply"),
     "stride 0": (CONV + ", stride: 0}\n", "stride"),
     "three strides": (CONV + ", stride: [1, 2, 3]}\n", "stride"),
     "a size that is text": (CONV.replace("k: 8", "k: a") + "}\n", "k"),

@@ -116,7 +116,7 @@ def test_transposed_convolution_with_groups(read: Read) -> None:
     assert str(depthwise.inputs[1]) == "Ker[c,r,s]"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20, 60), deadline=None)
 @given(st.data())
 def test_operations_without_padding_are_those_of_the_reference(data: st.DataObject) -> None:
     """With ones everywhere the sum of the output is the number of products of two elements."""
@@ -298,7 +298,7 @@ def test_merged_layers_keep_all_their_names(read: Read, tmp_path: Path) -> None:
 
 
 @given(st.lists(st.from_regex(r"[a-c./_]{0,3}([0-9]{1,3}[a-c.]{0,2}){0,3}", fullmatch=True), max_size=30))
-@settings(max_examples=cases(30, 100))
+@settings(max_examples=cases(15, 100))
 def test_names_on_one_line_lose_none(names: list[str]) -> None:
     """Every entry is written out again; what comes out are the names, as often as they are there."""
     text = names_text(names)

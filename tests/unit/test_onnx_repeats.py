@@ -307,7 +307,7 @@ def groups(value: GraphTensor) -> np.ndarray:
     return np.broadcast_to(numbers, [digit.extent for digit in digits]).reshape(sizes)
 
 
-@settings(max_examples=cases(60, 150), deadline=None)
+@settings(max_examples=cases(30, 150), deadline=None)
 @given(st.data())
 def test_copies_are_copies(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """What is said to be one element has one value, for every value of a random graph."""
@@ -324,7 +324,7 @@ def test_copies_are_copies(tmp_path_factory: pytest.TempPathFactory, data: st.Da
             assert len(set(computed[same == number].tolist())) == 1
 
 
-@settings(max_examples=cases(25, 60), deadline=None)
+@settings(max_examples=cases(12, 60), deadline=None)
 @given(st.lists(st.lists(st.integers(2, 4), max_size=3), min_size=1, max_size=3), st.integers(0, 5))
 def test_refined_digits_say_the_same(extents: list[list[int]], seed: int) -> None:
     """Common digits keep what is repeated: an index has the same element before and after."""
@@ -345,7 +345,7 @@ def test_refined_digits_say_the_same(extents: list[list[int]], seed: int) -> Non
         assert np.array_equal(old, new)
 
 
-@settings(max_examples=cases(25, 60), deadline=None)
+@settings(max_examples=cases(12, 60), deadline=None)
 @given(st.data())
 def test_products_of_copies_count_what_is_there(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """The words of an operand are the different values in it, or more; operations and outputs are those of the node."""

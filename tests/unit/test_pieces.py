@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases
 from changed_fields import changed_fields
 from held_documents import signed
 from hypothesis import given, settings
@@ -43,7 +44,7 @@ from optmap.workloads.parser import parse_workload
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=cases(13, 40))
 def test_boxes_cost_least_over_all_ways_to_cut_in_two(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))
     count = int(np.prod(shape))

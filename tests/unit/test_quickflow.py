@@ -249,7 +249,7 @@ def plain(seed: int) -> Fabric:
         seed += 1000
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(4, range(8)))
 def test_moves_lead_from_the_start_to_every_valid_mapping(seed: int) -> None:
     fabric = plain(seed)
     places = Places(fabric, NEST_EXACT)
@@ -303,7 +303,7 @@ def test_the_clock_is_looked_at_between_parts_of_a_hop_which_change_nothing(
 
 
 @pytest.mark.parametrize("settings", [{}, {"chained": False, "eager": False, "paths": False}, {"beam": 0}])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(3, range(6)))
 def test_no_single_move_betters_where_the_search_ends(seed: int, settings: dict[str, Any]) -> None:
     fabric = tiny_fabric(seed, most=20_000)
     trace = explored(fabric, Merit.ENERGY, **settings)
@@ -379,7 +379,7 @@ def test_settings_out_of_range_are_refused() -> None:
         QuickFlowSettings(beam=-1)
 
 
-@pytest.mark.parametrize("seed", some(30, range(60)))
+@pytest.mark.parametrize("seed", some(15, range(60)))
 def test_never_below_the_best_of_all_mappings(seed: int) -> None:
     fabric = tiny_fabric(seed, most=1500)
     merit, counting = list(Merit)[seed // 2 % 4], COUNTINGS[seed % 2]

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import workloads
@@ -42,7 +43,7 @@ def literal(workload: Workload, trial, kind=np.float64):
     return out
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(20, 60))
 @given(
     workload=workloads(max_operations=400),
     semantics=st.sampled_from(Semantics),

@@ -132,7 +132,7 @@ def test_belady_never_loads_more_than_lru(case, words):
 
 
 @given(small_cases(max_levels=3))
-@settings(max_examples=cases(60, 150))
+@settings(max_examples=cases(30, 150))
 def test_closed_forms_equal_the_walks_on_shared_strategies(case):
     workload, machine, mapping = case
     assert counts(exact_traffic(workload, machine, mapping)) == counts(walk_nest(workload, machine, mapping))
@@ -243,7 +243,7 @@ def test_splits_give_the_inner_boundary_one_child_and_the_outer_all():
 
 
 @given(st.data())
-@settings(max_examples=30)
+@settings(max_examples=cases(10, 30))
 def test_tiling_only_reorders(data):
     workload = data.draw(workloads(max_extent=4, max_operations=100))
     tile = data.draw(tiles(workload.extents))

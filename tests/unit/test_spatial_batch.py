@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spatial_brute_force import tiny_machine, tiny_workload
@@ -65,7 +66,7 @@ def assert_same(batch: NestBatch, fabric: Fabric, counting: NestPolicy) -> Batch
 
 
 @pytest.mark.parametrize("counting", COUNTINGS, ids=str)
-@settings(max_examples=25)
+@settings(max_examples=cases(10, 25))
 @given(seed=st.integers(0, 10**6))
 def test_columns_count_as_one_by_one(counting: NestPolicy, seed: int) -> None:
     fabric, rng = some_fabric(seed), np.random.default_rng(seed)

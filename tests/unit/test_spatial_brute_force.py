@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from cases import some
 from spatial_brute_force import all_mappings, best_of_all, mapspace_size, tiny_fabric
 from spatial_strategies import COUNTINGS
 
@@ -64,7 +65,7 @@ def one_inside(nest):
     return Nest(memories=(ordered, *nest.memories[1:]))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(4, range(12)))
 def test_no_random_mapping_beats_it(seed):
     fabric = tiny_fabric(seed, 3000)
     assert sum(map(len, all_mappings(fabric))) == mapspace_size(fabric, 3000)

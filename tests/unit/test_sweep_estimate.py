@@ -31,7 +31,7 @@ def spec(**changes: object) -> SweepSpec:
 
 
 @given(st.floats(1e-12, 1e-10), st.floats(0, 1))
-@settings(max_examples=cases(30, 100))
+@settings(max_examples=cases(15, 100))
 def test_work_that_grows_with_the_operations_is_between_what_is_told(rate: float, power: float) -> None:
     """Few points are tried, however many there are."""
     asked = spec()

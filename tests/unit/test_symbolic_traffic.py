@@ -207,7 +207,7 @@ def walk(tensor, order, problem, size):
     return total
 
 
-@settings(max_examples=cases(60, 150))
+@settings(max_examples=cases(30, 150))
 @given(st.data())
 def test_traffic_equals_a_literal_walk_of_divisible_tiles(data):
     work = data.draw(workloads(max_extent=4, max_operations=500))
@@ -290,7 +290,7 @@ def stack_union(work, order, problem, size):
     return largest
 
 
-@settings(max_examples=cases(25, 60))
+@settings(max_examples=cases(12, 60))
 @given(st.data())
 def test_the_safe_working_set_covers_every_pair_of_tiles_with_reuse(data):
     work = data.draw(workloads(max_extent=3, max_operations=200))

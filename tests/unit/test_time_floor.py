@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import prod
 
 import pytest
+from cases import cases
 from host_machines import level
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,7 +186,7 @@ def machines(draw: st.DrawFn) -> Machine:
     return Machine(name="random", levels=tuple(levels), core=core)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20, 60), deadline=None)
 @given(st.data())
 def test_no_prediction_is_below_the_floor_on_caches_of_several_cores(data: st.DataObject) -> None:
     workload = data.draw(st.sampled_from(WORK))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import assume, given, settings
 from spatial_strategies import WALKED, spatial_cases
 
@@ -271,7 +272,7 @@ def same_counts(fabric: Fabric, nest: Nest) -> None:
         )
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(10, 25))
 @given(spatial_cases())
 def test_random_nests_count_the_same_when_read_again(drawn: tuple[Fabric, Nest]) -> None:
     fabric, nest = drawn

@@ -9,6 +9,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
+from cases import cases
 from host_machines import CORE, level
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -386,7 +387,7 @@ SMALL_HOST = Machine(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(10, 25), deadline=None)
 @given(st.data(), st.sampled_from([64, 9, 5]))
 def test_steps_are_those_of_a_literal_walk(data: st.DataObject, registers: int) -> None:
     """With registers for all tiles, and with so few that kernels compute parts of most."""
@@ -403,7 +404,7 @@ def test_steps_are_those_of_a_literal_walk(data: st.DataObject, registers: int) 
     assert found.sums == pytest.approx(sums)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(10, 25), deadline=None)
 @given(st.data())
 def test_a_body_is_visited_in_one_go(data: st.DataObject) -> None:
     """The iterations of every visit of a body are neighbours in the order of the nest, and the visits cover it."""
@@ -422,7 +423,7 @@ def test_a_body_is_visited_in_one_go(data: st.DataObject) -> None:
         assert runs == sorted(set(visits.values()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(10, 30), deadline=None)
 @given(st.data())
 def test_no_prediction_is_below_the_floor(data: st.DataObject) -> None:
     workload = data.draw(layers())

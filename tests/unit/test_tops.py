@@ -42,6 +42,9 @@ def test_files_are_numbered_and_verified(tmp_path: Path, capsys: pytest.CaptureF
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r12-2.json", "r12-3.json", "r12.json"]
     for path in tmp_path.iterdir():
         assert optmap.check(path).verified
+    for shell in (["evaluate", str(target)], ["compare", str(target), str(tmp_path / "r12-2.json")]):
+        assert main(shell) == 0
+        assert "was changed" not in capsys.readouterr().out
 
 
 def test_the_document_has_the_others_and_each_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

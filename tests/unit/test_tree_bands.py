@@ -58,7 +58,7 @@ def judged(tree: MappingTree) -> str:
 @pytest.mark.parametrize("block", some([0, 1], range(4)))
 def test_banded_trees_are_counted_as_they_are_walked(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for seed in range(cases(100, 2000)):
+    for seed in range(cases(60, 2000)):
         rng = random.Random(f"bands {block} {seed}")
         condition = rng.choice(CONDITIONS)
         monkeypatch.setattr(random_trees, "FAMILIES", tuple(text.replace("?", condition) for text in FAMILIES))

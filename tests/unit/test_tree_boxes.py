@@ -30,7 +30,7 @@ def alike(count, walk):
     ]
 
 
-@pytest.mark.parametrize("block", some([0, 3, 6], range(8)))
+@pytest.mark.parametrize("block", some([0, 3], range(8)))
 def test_random_trees_are_counted_as_they_are_walked(block, monkeypatch):
     monkeypatch.setattr(random_trees, "FAMILIES", PRODUCTS)
     counted = 0
@@ -61,14 +61,14 @@ def test_a_keep_for_some_statements_only_is_one_above_a_sequence_of_their_own(mo
 def test_keeps_for_some_inside_each_other_are_counted_as_they_are_walked(block, monkeypatch):
     monkeypatch.setattr(random_trees, "FAMILIES", [text for text in PRODUCTS if ";" in text])
     counted = 0
-    for seed in range(cases(100, 2000)):
+    for seed in range(cases(60, 2000)):
         rng = random.Random(f"inside {block} {seed}")
         tree = kept_for_some(rng, random_tree(rng, largest=3, shared=True))
         count = count_boxes(tree)
         if count is not None:
             counted += 1
             alike(count, walk_tree(tree))
-    assert counted > 20
+    assert counted > cases(10, 20)
 
 
 def test_of_steps_the_first_ones_that_lie_otherwise_between_cuts_are_enough():

@@ -48,7 +48,7 @@ def without_ones(mapping):
 
 
 @given(cases(max_operations=4096, max_fanout=4))
-@settings(max_examples=tries(60, 200))
+@settings(max_examples=tries(30, 200))
 def test_a_mapping_is_a_path_and_comes_back(case):
     workload, machine, mapping = case
     assert levels_of(path_of(mapping, workload, machine)) == without_ones(mapping)

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from cases import some
 from mapping_trees import moved, occupied, scratchpads, tree_of, walked
 from random_trees import ROWS, random_tree
 from tree_memory import RefusedError, Run
@@ -31,7 +32,7 @@ def both(tree):
         return walk, str(error)
 
 
-@pytest.mark.parametrize("first", range(0, 120, 20))
+@pytest.mark.parametrize("first", some(3, range(0, 120, 20)))
 def test_random_trees_move_and_hold_what_a_second_reading_says(first):
     for seed in range(first, first + 20):
         walk, second = both(random_tree(random.Random(seed)))
@@ -137,7 +138,7 @@ def split_trees(generator):
     return outside, [*inside, {"compute": "C"}]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", some(10, range(30)))
 def test_children_of_a_mesh_move_what_each_of_them_would_alone(seed):
     generator = random.Random(seed)
     extents = {"m": generator.randint(3, 6), "n": 4, "k": 3}

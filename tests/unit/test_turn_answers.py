@@ -24,6 +24,7 @@ from optmap.workloads.workload import Semantics
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
 EXTENTS = {"m": 16, "l": 12, "k": 8, "n": 6}
+SMALL = {"m": 8, "l": 6, "k": 4, "n": 3}
 RELU = "S[m,l] = 0.5*A[m,k]*B[k,l]; R[m,l] = relu(S[m,l]); C[m,n] = R[m,l]*D[l,n]"
 THREE = "S[m,l] = A[m,k]*B[k,l]; T[m,n] = S[m,l]*D[l,n]; C[m,j] = T[m,n]*E[n,j]"
 CONVOLUTIONS = "S[c,y] = In[c,y+r]*F[c,r]; Out[k,y] = S[c,y]*G[k,c]"
@@ -54,7 +55,7 @@ def document_of(answer):
     return json.loads(json.dumps(answer.to_dict()))
 
 
-@pytest.mark.parametrize("case", some(3, [(case,) for case in CASES]), ids=str)
+@pytest.mark.parametrize("case", some([CASES[0], CASES[3]], [(case,) for case in CASES]), ids=str)
 def test_an_answer_is_verified_and_no_worse_than_one_after_the_other(case):
     answer, apart = answer_of(case), answer_of(case, "apart")
     assert answer.cost <= apart.cost
@@ -75,11 +76,11 @@ def test_what_is_handed_on_stays_on_chip_where_that_pays():
 
 
 def test_energy_delay_is_the_product_of_both_sums():
-    count = answer_of(CASES[1]).count
+    count = answer_of((PAIR, SMALL, "sunstone-conventional", "edp")).count
     assert count.edp == sum(row.energy_pj for row in count.rows) * sum(row.cycles for row in count.rows)
 
 
-@pytest.mark.parametrize("case", CASES[:4], ids=str)
+@pytest.mark.parametrize("case", some([CASES[0], CASES[3]], [(case,) for case in CASES[:4]]), ids=str)
 def test_a_file_is_evaluated_as_it_says(case, tmp_path):
     answer = answer_of(case)
     path = tmp_path / "answer.json"
@@ -116,7 +117,7 @@ STILL_TRUE = ("word_bits", "exact", "energy_exact", "tile")
 """Sizes of entries that hold any element, decimals with one more 0, tiles of another mapping that costs as much."""
 
 
-@pytest.mark.parametrize("case", [CASES[0], CASES[3]], ids=str)
+@pytest.mark.parametrize("case", some(1, [(CASES[3],), (CASES[0],)]), ids=str)
 def test_what_is_changed_is_refused(case):
     document = document_of(answer_of(case))
     said, kept = check_document(document).verified, []
@@ -218,12 +219,12 @@ def test_a_machine_without_a_level_for_both_says_so():
 
 
 def test_wires_are_counted_and_verified():
-    answer = optmap.solve(PAIR, extents=EXTENTS, machine=str(GRID), objective="energy")
+    answer = optmap.solve(PAIR, extents=SMALL, machine=str(GRID), objective="energy")
     check_document(document_of(answer))
 
 
 def test_methods_are_compared():
-    found = optmap.compare(PAIR, extents=EXTENTS, machine="eyeriss_like", objective="energy")
+    found = optmap.compare(PAIR, extents=SMALL, machine="eyeriss_like", objective="energy")
     assert "fused" in str(found)
     assert "apart" in str(found)
 

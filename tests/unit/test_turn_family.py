@@ -3,6 +3,7 @@
 import json
 import random
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import pytest
@@ -108,15 +109,19 @@ def test_nothing_that_is_drawn_is_better(name, seed):
         assert other.broken or other.merit(question.merit) >= Fraction(found.integer_bound) * (1 - Fraction(1, 10**9))
 
 
+@cache
 def document(text, objective="energy", machine="eyeriss_like", **options):
+    """Tests that change one take a copy."""
     answer = optmap.solve(text, extents=EXTENTS, machine=machine, objective=objective, **options)
     found = json.loads(json.dumps(answer.to_dict()))
     schemas.hold(found)
     return answer, found
 
 
-@pytest.mark.parametrize("text", [PAIR, ROWS])
-@pytest.mark.parametrize("objective", ["energy", "cycles"])
+@pytest.mark.parametrize(
+    ("text", "objective"),
+    some([(PAIR, "energy"), (ROWS, "energy"), (ROWS, "cycles")], product([PAIR, ROWS], ["energy", "cycles"])),
+)
 def test_the_best_of_a_pair_is_proved_and_its_file_verified(text, objective):
     answer, doc = document(text, objective)
     assert answer.proved
@@ -217,7 +222,7 @@ def test_a_time_limit_holds_and_nothing_is_said_to_be_proved():
     check_document(json.loads(json.dumps(answer.to_dict())))
 
 
-@pytest.mark.parametrize("machine", ["eyeriss", "simba", "gemmini"])
+@pytest.mark.parametrize("machine", some(["eyeriss", "gemmini"], ["eyeriss", "simba", "gemmini"]))
 def test_functions_of_rows_are_solved_bounded_and_verified(machine):
     answer, doc = document(ROWS, machine=machine, time_limit=20)
     count = answer.count

@@ -26,7 +26,7 @@ from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 
 
-@pytest.mark.parametrize("seed", range(cases(20, 300)))
+@pytest.mark.parametrize("seed", range(cases(10, 300)))
 def test_the_count_is_what_iterations_add_up_to(seed):
     case = Case(seed)
     count = count_in_turn(case.tree)
@@ -48,7 +48,7 @@ def of_checker(case):
     return StatedTurns(chain, machine, tree_document(case.tree)["tree"])
 
 
-@pytest.mark.parametrize("seed", range(cases(40, 300)))
+@pytest.mark.parametrize("seed", range(cases(20, 300)))
 def test_the_checker_counts_the_same(seed):
     case = Case(seed)
     count, turns = count_in_turn(case.tree), of_checker(case)
@@ -66,7 +66,7 @@ def test_the_checker_counts_the_same(seed):
     }
 
 
-@pytest.mark.parametrize("seed", range(cases(40, 300)))
+@pytest.mark.parametrize("seed", range(cases(20, 300)))
 def test_no_mapping_is_below_the_floor(seed):
     case = Case(seed)
     count = count_in_turn(case.tree)
@@ -75,7 +75,7 @@ def test_no_mapping_is_below_the_floor(seed):
         assert floor.merit(merit) <= count.merit(merit)
 
 
-@pytest.mark.parametrize("seed", range(cases(8, 100)))
+@pytest.mark.parametrize("seed", range(cases(4, 100)))
 def test_a_room_too_small_by_a_word_is_said(seed):
     case = Case(seed)
     count = count_in_turn(case.tree)
@@ -115,7 +115,7 @@ def test_an_intermediate_that_two_statements_read_is_brought_once():
     assert all(floor.merit(merit) <= count.merit(merit) for merit in Merit)
 
 
-@pytest.mark.parametrize("seed", range(cases(20, 300)))
+@pytest.mark.parametrize("seed", range(cases(10, 300)))
 def test_the_walk_of_the_tree_moves_as_many_words_into_the_buffer(seed):
     case = Case(seed)
     if case.name in {*ROWS, "square", "masked"}:  # a walk has words of statistics, each element once, no masked one

@@ -187,7 +187,7 @@ LAYOUTS = (
 PACKED = TensorLayout(order=((0, 4), (2, 1), (3, 1), (1, 1), (0, 1)))
 
 
-@settings(max_examples=cases(40, 400))
+@settings(max_examples=cases(20, 400))
 @given(data=st.data())
 def test_register_tiles_use_the_lines_of_their_layouts(data):
     workload = conv2d(

@@ -98,7 +98,7 @@ def meshes(draw: st.DrawFn) -> tuple[tuple[Digit, ...], Board]:
     return digits, Board(wide, high)
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(100, 300))
 @given(mesh=meshes(), together=st.booleans())
 def test_closed_forms_are_the_walk_over_children(mesh: tuple[tuple[Digit, ...], Board], together: bool) -> None:
     digits, board = mesh

@@ -106,7 +106,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=cases(150, 500))
+@settings(max_examples=cases(75, 500))
 @given(st.lists(PIECES, max_size=6).map("".join) | st.sampled_from([*TEXTS, *NUMBERS]))
 def test_plain_scalars_are_what_the_core_schema_says(text: str) -> None:
     assume(not re.match(r"[-:?]*(\s|$)|.*:$|[=<]?<<$", text) and not text.startswith(("- ", "---")))

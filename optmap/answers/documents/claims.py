@@ -13,6 +13,8 @@ from optmap.files.fields import Fields
 
 CLAIMS = ("boundaries", "levels", "bottleneck", "cost", "exact", "relaxation", "integer_gap", "bound", "gap")
 """What `solve` writes; a document with all of it, and with its certificates, is shown to the independent checker."""
+UNSIGNED = ("digest", "seconds", "others")
+"""Of a document in what its digest is not of; other mappings are documents, too, of which `check` verifies each."""
 TOLERANCE = 1e-9
 """Relative difference at which a claimed float still agrees with the recount."""
 
@@ -44,7 +46,7 @@ def claim_disagreements(solution: SavedSolution, report: CostReport, cost: float
 
 
 def _refusals(document: dict[str, object]) -> list[str]:
-    signed = {key: value for key, value in document.items() if key not in ("digest", "seconds")}
+    signed = {key: value for key, value in document.items() if key not in UNSIGNED}
     mark = digest(signed)
     changed = ["digest is not that of the document: it was changed"] if document.get("digest", mark) != mark else []
     try:

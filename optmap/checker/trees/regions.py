@@ -7,6 +7,7 @@ elements of a set and 0 at all others; so a sum over the set is that of sums ove
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from math import prod
 
 Box = tuple[tuple[int, int], ...]
@@ -16,6 +17,14 @@ Region = dict[Box, int]
 def whole(sizes: list[int]) -> Region:
     """All elements of a tensor."""
     return {tuple((0, n) for n in sizes): 1}
+
+
+def either(boxes: Iterable[Box]) -> Region:
+    """What is in one of some boxes or in several."""
+    found = Counter[Box]()
+    for box in boxes:
+        found.update(without({box: 1}, found))
+    return {box: factor for box, factor in found.items() if factor}
 
 
 def both(one: Region, other: Region) -> Region:

@@ -14,6 +14,8 @@ from .stated_tree import StatedKeep, StatedLoop
 
 MOST = 10_000
 """Kinds of iterations that are looked at."""
+EVERY = 2**20
+"""Iterations that are looked at one by one."""
 Cuts = tuple[int, ...]
 Course = tuple[tuple[int, int], ...]
 """What is left of a dim, from first to before beyond: of all of it, and inside each of the loops over it."""
@@ -83,6 +85,26 @@ def _iterations(extent: int, grids: tuple[Grid, ...]) -> int:
     return sum(
         times * _iterations(size, tuple(inner)) for size, times in ((begin, 1), (tile, full), (rest, 1)) if size * times
     )
+
+
+def every_course(extent: int, grids: Iterable[Grid]) -> list[Course]:
+    """All iterations of the loops over one dim.
+
+    Args:
+        extent: of the dim.
+        grids: of the loops, outermost first.
+    """
+    found: list[Course] = [((0, extent),)]
+    for tile, ahead in grids:
+        trips = sum(-(-(course[-1][1] - course[-1][0] + ahead) // tile) for course in found)
+        need(trips <= EVERY, "not counted: too many iterations of a dim of several accesses")
+        found = [
+            (*course, (max(low, start), min(start + tile, high)))
+            for course in found
+            for low, high in course[-1:]
+            for start in range(low - ahead, high, tile)
+        ]
+    return found
 
 
 def courses(extent: int, grids: Iterable[Grid], cuts: Cuts) -> list[Course]:

@@ -1,14 +1,11 @@
 """Words that a mapping tree moves and holds, in closed form, for trees whose contents are boxes.
 
-**The trees.** Loops over time, keeps, sequences, leaves. Every subscript is a dim alone, no dim twice in an access, and
-whatever touches a tensor has the same dims at the same places; but a statement that reads a tensor once may have
-subscripts of several dims and strides there (`slides`), and an input may have other dims in other statements, if no
-Keep of it is above both: as nothing writes it, what one of them has of it does not matter to the other. What is made
-and read so has its home in the outermost level, outside all loops, and all of its elements are read: each stays there
-until then, and no Keep further in is above two statements. There is no padding, and conditions are of one kind
-(`bands`). Every loop of more than one trip is over a dim of each statement below, and if some of them pass a tensor on
-between branches of a sequence further in, over a dim of that tensor. Other trees are refused (`not counted`), where
-they do not mean nothing.
+**The trees.** Loops over time, keeps, sequences, leaves. No access has a dim twice; what is written has dims alone as
+subscripts. There is no padding, and conditions are of one kind (`bands`): under them all that touches a tensor has the
+same dims at the same places, but for an input that other statements read with other dims, if no Keep is above both.
+Every loop of more than one trip is over a dim of each statement below, and if some of them pass a tensor on between
+branches of a sequence further in, over a dim that is the same subscript where it is made and where it is read. Other
+trees are refused (`not counted`), where they do not mean nothing.
 A loop with one trip in every iteration restricts nothing and is not looked at.
 
 **Contents are boxes.** Loops restrict every statement below to a product of ranges, by their dims; further in these are
@@ -16,6 +13,14 @@ gone over wholly. So in an iteration of the loops above a Keep the operations be
 ranges of its dims, whichever of them touches it; along the run such boxes are equal or disjoint. A reader meets what is
 complete: loops above it and the writer are over dims of the tensor, and the writer's branch has ended. Nothing of an
 intermediate is alive beyond its iteration but what an outer Keep holds.
+
+**Several accesses, and windows.** A Keep below which a tensor is read through several accesses, of one statement or of
+several, or by subscripts of several dims, and not written, holds the union of the boxes that the accesses touch. What
+enters is what of a union is not in that of the iteration before, if no branch ended in between (`slides`). Room is
+not largest in the first iteration, where accesses may have most in common: all iterations of dims of subscripts in
+which accesses differ are looked at. What is made and read so is read wholly by every statement that reads it so.
+Loops above both are over subscripts that are the same ones in all accesses, so that in each iteration of theirs all of
+the box that is made is read, and nothing beside it: a Keep above what makes a tensor holds the box that is written.
 
 **Rows.** A function of rows has a statistic (`stated_rows`), which is an intermediate that loops over other dims may
 go around: its words are updated and read again in several of their iterations, all words of the box by the writer and
@@ -55,30 +60,25 @@ every kind is looked at (`runs.courses`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
 from typing import Any
 
-from ..chains.chain import StatedChain, dims_of
 from ..core.tools import need
 from .banded_rooms import BandedHolding, BandedRooms
 from .bands import StatedBand, stated_band
-from .regions import Region, both, size, whole, without
-from .runs import MOST, Course, courses, entries
-from .slides import slid, window_box
+from .regions import Region, both, either, size, whole, without
+from .runs import EVERY, MOST, Course, courses, entries, every_course
+from .slides import slid
 from .stated_tree import StatedKeep, StatedLeaf, StatedTree
+from .stated_views import Axes, dims_alone, stated_views, window_box
 
-HOME = "home"
-"""Stands for the subscripts of a tensor where it stays until it is read."""
-PLAIN = {"terms", "offset"}
-"""What is said of a subscript without padding."""
 PINS = 6
 """Pinned parts of one tensor outside each other that are looked at."""
-HeldTensor = tuple[str, Any, dict[str, int], Region | None]
-"""A tensor that a level holds: dims or windows, how many loops over each dim are outside the Keep, and its region."""
+HeldTensor = tuple[str, list[Axes], dict[str, int], Region | None]
+"""A tensor that a level holds: subscripts, how many loops over each dim are outside the Keep, and its region."""
 Pair = tuple[str, str, str]
 """Inner level, outer level, and the name under which a tensor is stored."""
 
@@ -111,12 +111,9 @@ class _Counts:
     def __init__(self, tree: StatedTree) -> None:
         self.tree, self.chain = tree, tree.chain
         self.band = stated_band(self.chain)
-        self.windows = {} if self.band else window_axes(self.chain)
-        self.subscripts = stored_dims(self.chain, self.windows)
-        self.subscripts |= {rows.name: dict.fromkeys((rows.made, *rows.readers), rows.dims) for rows in tree.rows}
+        self.views = stated_views(self.chain, tree.rows, alike=self.band is not None)
         self.weights = self.chain.weights | {rows.name: rows.weight for rows in tree.rows}
-        names = dict.fromkeys((*self.subscripts, *(tensor for tensor, _ in self.windows)))
-        self.touchers = {t: [leaf for leaf in tree.leaves if t in tree.touched[leaf.statement]] for t in names}
+        self.touchers = {t: [leaf for leaf in tree.leaves if t in tree.touched[leaf.statement]] for t in self.views}
         self.writers = {
             t: [leaf for leaf in leaves if self.chain.held[self.chain.names[leaf.statement]] == t]
             for t, leaves in self.touchers.items()
@@ -131,13 +128,10 @@ class _Counts:
         for keep in self.tree.keeps:
             for tensor in self.tree.holds(keep):
                 weight = self.weights[tensor]
-                axes = self._window(keep, tensor)
-                if axes == HOME:
-                    continue
-                if axes is not None:
+                if self._plain(keep, tensor) is None:
                     outside = [o.level for o in keep.above.keeps if tensor in self.tree.holds(o)]
                     pair = (keep.level, (outside or [self.tree.memory])[-1], tensor)
-                    loads[pair] += weight * slid(keep, axes, self.chain.extents)
+                    loads[pair] += weight * slid(keep, self._view(keep, tensor), self.chain.extents)
                     stores[pair] += 0
                     continue
                 for source, region in self._sources(keep, tensor):
@@ -159,12 +153,14 @@ class _Counts:
                 if made not in self.chain.names:
                     continue
                 writer = leaves[self.chain.names.index(made)]
-                why = f"incomplete: {self.chain.names[number]} reads {made} before it is complete"
-                need(writer.address < reader.address, f"{why}: its branch is before that of {made}")
+                why = f"{self.chain.names[number]} reads {made} before it is complete"
+                need(writer.address < reader.address, f"incomplete: {why}: its branch is before that of {made}")
+                axes = self.chain.accesses[writer.statement][0]["axes"]
+                same = [axis["terms"][0][0] for axis, own in zip(axes, access["axes"], strict=True) if axis == own]
+                kind = "incomplete" if dims_alone(access["axes"]) == dims_alone(axes) else "not counted"
                 for loop in set(writer.above.loops) & set(reader.above.loops):
-                    alone = [d for d in dims_of(access) if {"terms": [[d, 1]], "offset": 0} in access["axes"]]
-                    inner = loop.dim in self.chain.dims[writer.statement] and loop.dim not in alone
-                    need(not inner, f"{why}: the loop over {loop.dim} above both leaves {made} unfinished")
+                    inner = loop.dim in self.chain.dims[writer.statement] and loop.dim not in same
+                    need(not inner, f"{kind}: {why}: the loop over {loop.dim} above both leaves {made} unfinished")
         for rows in self.tree.rows:
             for number in rows.readers if rows.waits else ():
                 shared = set(leaves[rows.made].above.loops) & set(leaves[number].above.loops)
@@ -180,28 +176,37 @@ class _Counts:
                 need(fine, f"not counted: a loop over {loop.dim} above {name}, which does not have it")
         for keep in self.tree.keeps:
             for dim, _, _ in keep.pin:
-                held = self.tree.holds(keep)
-                fine = all(self._window(keep, t) is None and dim in self._dims(keep, t) for t in held)
+                held = {t: self._plain(keep, t) for t in self.tree.holds(keep)}
+                fine = all(dims is not None and dim in dims and self._alike(keep, t) for t, dims in held.items())
                 need(fine, f"not counted: a keep at {keep.level} of a part of {dim}, which a tensor does not have")
 
-    def _window(self, keep: StatedKeep, tensor: str) -> Any:
-        """The subscripts by which a tensor is read below a Keep, if these are windows; `HOME` where it stays."""
-        below = [leaf.statement for leaf in self.touchers[tensor] if keep in leaf.above.keeps]
-        if not any((tensor, statement) in self.windows for statement in below):
-            return None
-        if keep.level == self.tree.memory:
-            stays = len(below) == len(self.touchers[tensor]) and not keep.pin and not keep.above.loops
-            need(stays, f"not counted: {tensor} is read by windows and not always at home in {keep.level}")
-            return HOME
-        need(len(below) == 1, f"not counted: {tensor} is read by windows where {keep.level} keeps it for others, too")
-        return self.windows[tensor, below[0]]
+    def _below(self, keep: StatedKeep, tensor: str) -> list[StatedLeaf]:
+        """The leaves below a Keep that touch a tensor."""
+        return [leaf for leaf in self.touchers[tensor] if keep in leaf.above.keeps]
+
+    def _alike(self, keep: StatedKeep, tensor: str) -> bool:
+        """Whether all that touches a tensor below a Keep does so through the same subscripts."""
+        views = [self.views[tensor][leaf.statement] for leaf in self._below(keep, tensor)]
+        return all(view == views[0][:1] for view in views)
+
+    def _view(self, keep: StatedKeep, tensor: str) -> list[Axes]:
+        """Through which subscripts a tensor is touched below a Keep: what is made there is all that is read there."""
+        leaves, views = self._below(keep, tensor), self.views[tensor]
+        leaves = [leaf for leaf in leaves if leaf in self.writers[tensor]][:1] or leaves
+        found: list[Axes] = []
+        for leaf in leaves:
+            found += [axes for axes in views[leaf.statement] if axes not in found]
+        need(self.band is None or not found[1:], f"not counted: {tensor} is touched with different dims below a keep")
+        return found
+
+    def _plain(self, keep: StatedKeep, tensor: str) -> list[str] | None:
+        """The dims that are the subscripts of a tensor in all accesses below a Keep; None if there is more to say."""
+        axes, *others = self._view(keep, tensor)
+        return None if others else dims_alone(axes)
 
     def _dims(self, keep: StatedKeep, tensor: str) -> list[str]:
-        """The dims of the subscripts of a tensor below a Keep."""
-        own = self.subscripts[tensor]
-        below = [own[each.statement] for each in self.touchers[tensor] if keep in each.above.keeps]
-        need(below[1:] == below[:-1], f"not counted: {tensor} is touched with different dims below a keep")
-        return below[0]
+        """The same, of a tensor of which there is no more to say."""
+        return self._plain(keep, tensor) or []
 
     def _region(self, keep: StatedKeep, tensor: str) -> Region:
         """What of a tensor a Keep is for."""
@@ -271,15 +276,15 @@ class _Counts:
         for keep in keeps:
             depths = {d: sum(loop.dim == d for loop in keep.above.loops) for d in self.chain.extents}
             for tensor in self.tree.holds(keep):
-                axes = self._window(keep, tensor)
-                region = self._region(keep, tensor) if axes is None else None
-                held.append((tensor, self._dims(keep, tensor) if axes is None else axes, depths, region))
-        kinds = dict[str, list[Course]]()
+                region = None if self._plain(keep, tensor) is None else self._region(keep, tensor)
+                held.append((tensor, self._view(keep, tensor), depths, region))
+        kinds, apart = dict[str, list[Course]](), _dims_apart(held)
         for dim, extent in self.chain.extents.items():
             cuts = sorted({end for keep in keeps for d, *ends in keep.pin if d == dim for end in ends})
             grids = [(loop.tile, loop.ahead) for loop in leaf.above.loops if loop.dim == dim]
-            kinds[dim] = courses(extent, grids, tuple(cuts))
-        need(prod(map(len, kinds.values())) <= MOST, "not counted: too many kinds of iterations of pinned dims")
+            kinds[dim] = every_course(extent, grids) if dim in apart else courses(extent, grids, tuple(cuts))
+        most = EVERY if apart else MOST
+        need(prod(map(len, kinds.values())) <= most, "not counted: too many kinds of iterations of pinned dims")
         if self.band is None:
             return self._most(kinds, held)
         others = {d: own for d, own in kinds.items() if d not in self.band.dims}
@@ -294,8 +299,8 @@ class _Counts:
 
     def _holding(self, one: HeldTensor, courses_of: dict[str, Course], band: StatedBand) -> BandedHolding:
         """A tensor under conditions, given iterations of the loops over other dims."""
-        tensor, dims, depths, region = one
-        now = {d: course[depths[d]] for d, course in courses_of.items()}
+        tensor, (axes,), depths, region = one
+        dims, now = dims_alone(axes) or [], {d: course[depths[d]] for d, course in courses_of.items()}
 
         @cache
         def elements(*ends: tuple[str, tuple[int, int]]) -> int:
@@ -325,60 +330,18 @@ class _Counts:
 
     def _words(self, one: HeldTensor, now: dict[str, Any]) -> int:
         """Words of a tensor that a level holds in an iteration."""
-        tensor, dims, _, region = one
-        if region is None:
-            elements = size({window_box(dims, now): 1})
-        else:
-            elements = size(both({tuple(now[d] for d in dims): 1}, region))
-        return self.weights[tensor] * elements
+        tensor, view, _, region = one
+        content = either(window_box(axes, now) for axes in view)
+        return self.weights[tensor] * size(content if region is None else both(content, region))
 
 
-def window_axes(chain: StatedChain) -> dict[tuple[str, int], Any]:
-    """What a statement reads once with other subscripts than dims alone, which share no dim; all of it, if it is made.
-
-    Returns:
-        Subscripts by the name under which the tensor is stored and by the statement.
-    """
-    found: dict[tuple[str, int], Any] = {}
-    for number, (_, *inputs) in enumerate(chain.accesses):
-        for access in inputs:
-            name, dims = access["tensor"], dims_of(access)
-            alone = all(axis["terms"] == [[d, 1]] for axis in access["axes"] for d, _ in axis["terms"][:1])
-            once = sum(chain.held[other["tensor"]] == chain.held[name] for other in chain.accesses[number]) == 1
-            plain = all(axis["terms"] and set(axis) == PLAIN for axis in access["axes"])
-            if alone or not once or not plain or len(set(dims)) < len(dims):
-                continue
-            if name in chain.names:
-                made = chain.accesses[chain.names.index(name)][0]
-                box = window_box(access["axes"], {d: (0, n) for d, n in chain.extents.items()})
-                every = tuple((0, chain.extents[d]) for d in dims_of(made))
-                need(box == every, f"not counted: {chain.names[number]} does not read all of {name}")
-            found[chain.held[name], number] = access["axes"]
-    return found
-
-
-def stored_dims(chain: StatedChain, windows: Container[tuple[str, int]] = ()) -> dict[str, dict[int, list[str]]]:
-    """The dims of the subscripts of every tensor but those with windows.
-
-    Returns:
-        By the name under which a tensor is stored, and by the statement that touches it.
-
-    Raises:
-        RefusedError: where subscripts are no dims alone or differ between accesses, but for an input in different
-            statements.
-    """
-    found: dict[str, dict[int, list[str]]] = {}
-    for number in range(len(chain.said)):
-        for access in chain.accesses[number]:
-            tensor, dims = access["tensor"], dims_of(access)
-            if (chain.held[tensor], number) in windows:
-                continue
-            plain = access["axes"] == [{"terms": [[d, 1]], "offset": 0} for d in dims]
-            need(plain and len(set(dims)) == len(dims), f"not counted: {tensor} has subscripts that are no dims alone")
-            mine = found.setdefault(chain.held[tensor], {})
-            others = [dims, mine.get(number, dims)] if tensor not in chain.names else [dims, *mine.values()]
-            need(others[1:] == others[:-1], f"not counted: {tensor} is touched with other dims elsewhere")
-            mine[number] = dims
+def _dims_apart(held: list[HeldTensor]) -> set[str]:
+    """Dims of subscripts in which accesses to a tensor differ: what they have in common depends on where these are."""
+    found = set[str]()
+    for _, view, _, _ in held:
+        for axes in zip(*view, strict=True):
+            if any(axis != axes[0] for axis in axes):
+                found |= {d for axis in axes for d, _ in axis["terms"]}
     return found
 
 

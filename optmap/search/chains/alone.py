@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
 from typing import TypeVar
 
-from optmap.base.errors import InputError
+from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds.chains.counts import starts_empty
 from optmap.count.trees import count_tree
 from optmap.machines.machine import Level, Machine
@@ -18,7 +17,7 @@ from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import BOTTLENECK
-from optmap.search.chains.rows_beside import beside, rows_held, rows_of, tiles_beside, without_rows
+from optmap.search.chains.rows_beside import beside, named_rows, rows_beside, rows_of, without_rows
 from optmap.search.chains.trees import Branch, keeps, loops
 from optmap.search.method import METHODS
 from optmap.search.question import Question
@@ -159,11 +158,11 @@ def path_by_itself(
         if any(words > level.words(workload.word_bits) for level in machine.levels):
             return None
         return _element_by_element(workload, statement, [level.name for level in machine.levels], left)
-    statistics = rows_of(workload, statement.name)
+    rows = rows_beside(workload, statement, tail)
     alone = Workload.product(  # numbers among its factors move nothing
         name=statement.name,
         output=statement.output,
-        inputs=statement.inputs,
+        inputs=(*statement.inputs, *rows),
         sizes=tuple((d, left[d]) for d, _ in workload.sizes if d in statement.dims),
         semantics=Semantics.ASSIGN if empty else Semantics.ACCUMULATE,
     )
@@ -172,12 +171,11 @@ def path_by_itself(
     if objective.name not in method.minimises(machine):
         objective = BOTTLENECK
     asked = replace(question, workload=alone, machine=machine, method=BY, objective=objective, progress=None)
-    room = {*statistics, *(statistic for each in tail for statistic in rows_of(workload, each))}
-    share = Fraction(workload.word_bits, alone.word_bits)
-    found = tiles_beside(asked, lambda tile: ceil(rows_held(workload, room, tile) * share))
-    if found is None:
+    try:
+        tiles = method.run(asked).found.tiles
+    except InfeasibleError:
         return None
-    return tuple(beside(node, statistics) for node in several_trips(path_of(found, alone, machine).nodes, left))
+    return tuple(named_rows(node, rows) for node in several_trips(path_of(tiles, alone, machine).nodes, left))
 
 
 def in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:

@@ -2,7 +2,8 @@
 
 A part is a run of products, each of which alone reads the result of the one before, or a gate. Parts and what is left
 are done one after the other, and what goes between them through the memory. Which parts are taken is decided by what
-each of them moves as a workload of its own, where what it hands on is an output that starts empty.
+the whole chain moves with each of them. Each is looked for as a workload of its own, where what it hands on is an
+output that starts empty.
 """
 
 from __future__ import annotations
@@ -23,11 +24,9 @@ from optmap.search.chains.alone import (
     part_of,
     tails_of,
 )
-from optmap.search.chains.rows_beside import without_rows
 from optmap.search.chains.trees import Branch
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
-from optmap.workloads.workload import Workload
 
 FAMILY = (
     "one after the other, with what is between them in the memory: runs of products and gates, each the best of its "
@@ -48,8 +47,6 @@ class ChainPart:
     makes: tuple[str, ...]
     """Those that make tensors of their own, in order; the last one hands on what it makes."""
     nodes: Branch
-    saves: int
-    """Words beside those of the statements by themselves."""
 
 
 class ChainGraph:
@@ -84,11 +81,28 @@ class ChainGraph:
             InfeasibleError: if a statement finds no place.
         """
         parts = list(self._parts()) if together else []
-        chosen = max(disjoint(parts, lambda part: part.makes), key=lambda some: sum(each.saves for each in some))
-        nodes = self._nodes(chosen)
+        nodes = self._nodes(self._chosen(parts) if parts else ())
         if nodes is None:
             raise InfeasibleError(f"{self.question.machine.name} has no room for tiles of {self.workload.title}")
         return nodes
+
+    def _chosen(self, parts: Sequence[ChainPart]) -> tuple[ChainPart, ...]:
+        """The parts with which the fewest words move: what one saves does not depend on what others do."""
+        apart = self._words(())
+        if apart is None:  # some statement has no place by itself
+            known = {some: words for some in disjoint(parts, _makes) if (words := self._words(some)) is not None}
+            return min(known, key=known.__getitem__, default=())
+        saves = {part.makes: apart - words for part in parts if (words := self._words((part,))) is not None}
+        paying = [part for part in parts if saves.get(part.makes, 0) > 0]
+        return max(disjoint(paying, _makes), key=lambda some: sum(saves[part.makes] for part in some))
+
+    def _words(self, parts: Sequence[ChainPart]) -> int | None:
+        """Words that the whole chain moves with some parts done together; None if a statement finds no place."""
+        nodes, machine = self._nodes(parts), self.question.machine
+        if nodes is None:
+            return None
+        count = count_tree(MappingTree(workload=self.workload, machine=machine, nodes=nodes))
+        return self.question.objective.words(count.moved, machine)[0]
 
     def _nodes(self, parts: Sequence[ChainPart]) -> Branch | None:
         done = {each.makes[-1]: each.nodes for each in parts}
@@ -101,7 +115,7 @@ class ChainGraph:
         return one_after_other(self.workload, self.question.machine.memory, branches, inside)
 
     def _parts(self) -> Iterator[ChainPart]:
-        """All parts that have a mapping and move less than their statements by themselves."""
+        """All parts that have a mapping."""
         for makes in [*self._gates(), *self._runs()]:
             self.question.tell(f"{', '.join(makes)} together")
             if self.question.clock.late:
@@ -117,10 +131,7 @@ class ChainGraph:
             except (InputError, LimitError):
                 continue
             if nodes is not None:
-                words = self._words(part, nodes) + sum(map(self._in_place, self.tails[makes[-1]]))
-                saves = sum(map(self._words_alone, makes)) - words
-                if saves > 0:
-                    yield ChainPart(makes, nodes, saves)
+                yield ChainPart(makes, nodes)
 
     def _runs(self) -> Iterator[tuple[str, ...]]:
         """Runs of two products or more."""
@@ -152,27 +163,6 @@ class ChainGraph:
         """All statements of a part: what is done in place of what it hands on is none of it."""
         return [*(each for name in makes[:-1] for each in (name, *self.tails[name])), makes[-1]]
 
-    def _words(self, part: Workload, nodes: Branch) -> int:
-        """Words that a mapping of a part moves, those of statistics of rows left out."""
-        machine = self.question.machine
-        part, nodes = without_rows(part, nodes)
-        count = count_tree(MappingTree(workload=part, machine=machine, nodes=nodes))
-        return self.question.objective.words(count.moved, machine)[0] * (part.word_bits // self.workload.word_bits)
 
-    def _words_alone(self, name: str) -> int:
-        """Words of a statement by itself, with what is done to its result in place."""
-        branches = self._single.branches(name, self.tails[name])
-        if branches is None:
-            return self.workload.operations  # so that a part that has a place is taken
-        path, *behind = branches
-        done = () if behind else self.tails[name]
-        words = self._words(part_of(self.workload, (name, *done)), path)
-        return words + sum(map(self._in_place, self.tails[name])) * bool(behind)
-
-    def _in_place(self, name: str) -> int:
-        """Words of a function that is done in place by itself."""
-        output = self.workload.statement(name).output
-        elements = 1
-        for axis in output.axes:
-            elements *= axis.count(self.workload.extents)
-        return elements * self.workload.weight(output) * (1 + self.question.objective.stores)
+def _makes(part: ChainPart) -> tuple[str, ...]:
+    return part.makes

@@ -1,24 +1,18 @@
-"""Statistics of rows beside the tiles of a statement: what it keeps of them, room for them, and counts without them."""
+"""Statistics of rows beside the tiles of a statement: what it keeps of them, and counts without them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Mapping
+from collections.abc import Sequence as Ordered
 from dataclasses import replace
-from math import prod
 
-from optmap.base.errors import InfeasibleError
 from optmap.mappings.kept_tensors import kept_tensors
-from optmap.mappings.levels import Mapping as Tiles
 from optmap.mappings.nodes import Keep, Node, Sequence
 from optmap.search.chains.trees import Branch
-from optmap.search.method import METHODS
-from optmap.search.question import Question
-from optmap.workloads.amounts import Capacity
+from optmap.workloads.access import TensorAccess
 from optmap.workloads.expression import product
+from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Workload
-
-MOST_ROOMS = 6
-"""Times that tiles are looked for in less and less room."""
 
 
 def rows_of(workload: Workload, name: str) -> tuple[str, ...]:
@@ -28,54 +22,52 @@ def rows_of(workload: Workload, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(access.name for access in kept.touched[name] if access.name in known))
 
 
-def rows_held(workload: Workload, statistics: Container[str], tile: Mapping[str, int]) -> int:
-    """Words of the rows of a tile."""
-    kept = kept_tensors(workload)
-    chosen = [each for each in kept.statistics if each.name in statistics]
-    return sum(kept.weights[each.name] * prod(tile.get(d, 1) for d in each.access.dims) for each in chosen)
+def rows_beside(workload: Workload, statement: Statement, tail: Ordered[str]) -> dict[TensorAccess, str]:
+    """Inputs that stand for the statistics of rows of a statement and of what is done to its result in place.
+
+    Tiles that are found with them leave room for the rows, and rows come with every tile as they do in a tree.
+
+    Args:
+        workload: the chain.
+        statement: in whose dims the subscripts are.
+        tail: names of the functions in place.
+
+    Returns:
+        With the name of the statistic that the statement reads itself; empty for one of the tail alone.
+    """
+    kept, found = kept_tensors(workload), dict[TensorAccess, str]()
+    names = {each.name: each.name.replace(".", "_") for each in kept.statistics}  # no tensor has a point in its name
+    while not {access.name for access in workload.accesses}.isdisjoint(names.values()):
+        names = {name: f"{other}_" for name, other in names.items()}
+    own = rows_of(workload, statement.name)
+    for each in (statement, *(workload.statement(name) for name in tail)):
+        same = zip(each.output.axes, statement.output.axes, strict=True)
+        renamed = {d: mine for one, other in same for d, mine in zip(one.dims, other.dims, strict=True)}
+        for access in kept.touched[each.name]:
+            if access.name in names:
+                axes = (tuple((renamed.get(d, d), c) for d, c in axis.terms) for axis in access.axes)
+                stands = tuple(replace(axis, terms=terms) for axis, terms in zip(access.axes, axes, strict=True))
+                name = access.name if access.name in own else ""
+                found.setdefault(replace(access, name=names[access.name], axes=stands), name)
+    return found
+
+
+def named_rows(node: Node, rows: Mapping[TensorAccess, str]) -> Node:
+    """A Keep with statistics by their own names, without those that have none; any other node as it is.
+
+    Args:
+        node: of a statement with inputs that stand for statistics.
+        rows: these, see `rows_beside`.
+    """
+    if not isinstance(node, Keep):
+        return node
+    names = {access.name: name for access, name in rows.items()}
+    return replace(node, tensors=tuple(filter(None, (names.get(name, name) for name in node.tensors))))
 
 
 def beside(node: Node, statistics: tuple[str, ...]) -> Node:
     """A Keep that keeps statistics as well; any other node as it is."""
     return replace(node, tensors=(*node.tensors, *statistics)) if isinstance(node, Keep) else node
-
-
-def tiles_beside(question: Question, others: Callable[[Mapping[str, int]], int]) -> Tiles | None:
-    """The best tiles of a product that leave room for something else; None if none are found.
-
-    Args:
-        question: of the product.
-        others: words that stay beside a tile.
-    """
-    machine, bits, smaller = question.machine, question.workload.word_bits, question.machine
-    least = sum(map(question.workload.weight, question.workload.accesses))  # of tiles of one element
-    rooms: list[int] = []
-    for tried in range(MOST_ROOMS):
-        try:
-            answer = METHODS[question.method].run(replace(question, machine=smaller))
-        except InfeasibleError:
-            return None
-        further = [others(entry.tile) for entry in answer.mapping.levels]
-        taken = [level.occupancy_words + words for level, words in zip(answer.levels, further, strict=True)]
-        if all(words <= level.words(bits) for words, level in zip(taken, machine.levels, strict=True)):
-            return answer.found.tiles
-        last = tried == MOST_ROOMS - 2
-        left = [
-            least if last else max(least, level.words(bits) - words)
-            for level, words in zip(machine.levels, further, strict=True)
-        ]
-        left = [min(left[number:]) for number in range(len(left))]  # no more than what is outside
-        if left == rooms:
-            left = [least for _ in left]
-        if left == rooms:
-            return None
-        rooms = left
-        levels = (
-            replace(level, capacity=Capacity(amount=words * level.buffering, unit="words"))
-            for level, words in zip(machine.levels, rooms, strict=True)
-        )
-        smaller = replace(machine, levels=tuple(levels))
-    return None
 
 
 def without_rows(part: Workload, nodes: Branch) -> tuple[Workload, Branch]:
