@@ -159,7 +159,7 @@ def _movement(fabric: Fabric, words: dict[int, int]) -> Fraction:
         [chain(fabric, operand, keepers) for keepers in _keepers(fabric, operand)]
         for operand in range(len(fabric.operands))
     ]
-    if prod(len(each) for each in options) <= MOST_CHOICES:
+    if words and prod(len(each) for each in options) <= MOST_CHOICES:
         return min((priced(chains, words) for chains in product(*options)), default=Fraction(0))
     return sum((min(priced([each], {}) for each in found) for found in options), Fraction(0))
 

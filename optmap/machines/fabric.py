@@ -188,6 +188,14 @@ class Fabric(Concise):
         """Arithmetic units: the product of all fanouts."""
         return prod(memory.fanout for memory in self.memories)
 
+    def resized(self, workload: Workload) -> Fabric:
+        """The machine as the same workload with other extents sees it: of all that is here they decide nothing else.
+
+        Args:
+            workload: with the same statement, tensors and bits.
+        """
+        return replace(self, workload=workload, extents=tuple(workload.extents[dim] for dim in self.dims))
+
     def instances(self, number: int) -> int:
         """Instances of a memory in the machine."""
         return prod(memory.fanout for memory in self.memories[number + 1 :])

@@ -54,9 +54,23 @@ def with_given(
             tensor that is called like a role.
     """
     blocks = list(kept)
-    names = dict(zip(access_names(workload), (tensor.name for tensor in workload.tensors), strict=True))
-    if not blocks and all(homes.get(tensor, machine.memory) == machine.memory for tensor in names.values()):
+    if not blocks and all(homes.get(tensor.name, machine.memory) == machine.memory for tensor in workload.tensors):
         return machine
+    return with_kept(with_homes(machine, workload, homes), workload, homes, blocks)
+
+
+def with_homes(machine: Machine, workload: Workload, homes: Mapping[str, str]) -> Machine:
+    """The rules of `with_given` on who keeps what; rooms are left as they are. Extents do not matter.
+
+    Args:
+        machine: with meshes and prices.
+        workload: the statement alone.
+        homes: per tensor that is given the name of the level that has it.
+
+    Raises:
+        InputError: as `with_given`.
+    """
+    names = _tensors(workload)
     roles = sorted(names.keys() & {*TENSOR_ROLES})
     if roles:
         raise InputError(f"{workload.title}: a tensor is called {roles[0]}, as a role in machine files is; rename it")
@@ -73,19 +87,39 @@ def with_given(
         rules[home][access] = KeepRule.KEPT
         for outside in order[order.index(home) + 1 :]:
             rules[outside][access] = KeepRule.REFUSED
-    levels = []
+    levels = tuple(_ruled(level, rules[level.name]) for level in machine.levels)
+    outermost = replace(machine.outermost or Store(), keeps=tuple(rules[machine.memory].items()))
+    return replace(machine, levels=levels, outermost=outermost)
+
+
+def with_kept(
+    machine: Machine, workload: Workload, homes: Mapping[str, str], kept: Iterable[KeptBlock]
+) -> Machine | None:
+    """The rooms of `with_given`, on a machine that has its rules.
+
+    Args:
+        machine: of `with_homes`.
+        workload: the statement alone.
+        homes: per tensor that is given the name of the level that has it.
+        kept: what stays anywhere.
+
+    Returns:
+        The machine; None if a level has no room for what stays there.
+    """
+    names, blocks, levels = _tensors(workload), list(kept), list[Level]()
     for level in machine.levels:
         mine = [block for block in blocks if block.level == level.name]
         here = [access for access, tensor in names.items() if homes.get(tensor) == level.name]
-        ruled = _ruled(level, rules[level.name])
-        cut = _cut(ruled, here, names, mine, workload.word_bits) if mine else ruled
+        cut = _cut(level, here, names, mine, workload.word_bits) if mine else level
         if cut is None:
             return None
         levels.append(cut)
-    if machine.outermost is None:  # `fabric_of` has refused it
-        return None
-    outermost = replace(machine.outermost, keeps=tuple(rules[machine.memory].items()))
-    return replace(machine, levels=tuple(levels), outermost=outermost)
+    return replace(machine, levels=tuple(levels))
+
+
+def _tensors(workload: Workload) -> dict[str, str]:
+    """Per access of a statement alone the name of its tensor."""
+    return dict(zip(access_names(workload), (tensor.name for tensor in workload.tensors), strict=True))
 
 
 def keeping(machine: Machine, workload: Workload, level: str, accesses: Iterable[str], rule: KeepRule) -> Machine:

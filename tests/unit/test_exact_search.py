@@ -5,14 +5,14 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, product
 from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
 from accelerator_machines import asked
-from cases import some
+from cases import cases, some
 from spatial_brute_force import all_mappings, best_of_all, tiny_fabric, tiny_machine
 from spatial_strategies import COUNTINGS, WALKED
 
@@ -133,6 +133,19 @@ def test_what_is_claimed_holds_at_every_limit() -> None:
     assert below.nest is None
     assert below.reason == "no mapping is below the limit"
     assert below.bound == pytest.approx(found.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(cases(4, 40)))
+def test_below_a_limit_that_is_near_the_optimum_is_found_or_nothing_is(seed: int) -> None:
+    """One pass alone, without a mapping that was found before."""
+    fabric = tiny_fabric(seed, 1500)
+    best = best_of_all(fabric, NEST_EXACT)
+    for merit, part in product((Merit.ENERGY, Merit.CYCLES) if best else (), (0.7, 1.0, 1.01, 1.3)):
+        least = float(best[merit].value)
+        limit = least * part
+        found = search_nest(fabric, merit=merit, counting=NEST_EXACT, clock=NO_LIMIT, below=limit, straight=True)
+        assert (found.nest is None) == (part <= 1)
+        assert found.bound == pytest.approx(least * min(1, part), rel=1e-9)
 
 
 def test_overlaps_of_long_windows_are_counted() -> None:

@@ -22,6 +22,7 @@ from optmap.checker.turns.turn_counts import runs_of
 from optmap.checker.turns.turn_family import StatedFamily
 from optmap.count.meshes.count import count_nest
 from optmap.count.meshes.in_turn import count_in_turn
+from optmap.files import library
 from optmap.files.machines import machine_document
 from optmap.files.workloads import workload_document
 from optmap.machines.accelerator import Ports
@@ -252,3 +253,33 @@ def test_the_least_of_a_nest_beside_less_that_stays_is_not_above_what_the_mappin
         family = StatedFamily({**doc, "family": {"together": True, "members": 1, "nests": [nest]}}, turns.chain)
         with pytest.raises(RefusedError, match="the mapping's own costs") if refused else nullcontext():
             family.check_own(turns, turns.nests[1], timeloop=False)
+
+
+def test_the_least_of_a_nest_holds_beside_more_that_stays():
+    chain, machine = chain_of("product", dict.fromkeys("mlkn", 4)), small_machine(random.Random(0))
+    doc = json.loads(json.dumps({"machine": machine_document(machine), "objective": "energy"}))
+    doc["machine"]["levels"][0]["capacity"]["amount"] = 1000
+    stated = read_chain(json.loads(json.dumps(workload_document(chain))))
+    kept = [{"level": "Buf", "tensor": "S", "elements": chain.extents["m"] // 2 * chain.extents["l"]}]
+    sizes = {d: chain.extents[d] // (2 if d == "m" else 1) for d in "mln"}
+    least = {"value": 1e9, "unit": "pJ", "exact": str(10**9)}
+    nest = {"statement": "C", "extents": sizes, "homes": {"S": "Buf"}, "kept": kept, "begun": "1", "least": least}
+    found = []
+    for nests in ([], [nest]):
+        family = StatedFamily({**doc, "family": {"together": True, "members": 1, "nests": nests}}, stated)
+        found.append([least for least in family.leasts() if least is not None])
+    raised = [after for before, after in zip(*found, strict=True) if before != after]
+    fabrics = {each.name: fabric_of(product_alone(chain, each.name), machine) for each in chain.statements}
+    cut = [m.segments[0][1] for m in family_of(chain, fabrics, together=True)]
+    beside = [each.stays for each in cut if each.loops == (("m", sizes["m"]),) and "D" not in dict(each.stays)]
+    assert len(raised) == len(beside) > 1
+    assert all(both >= 10**9 > floor for both, floor in raised)
+
+
+@pytest.mark.parametrize("name", ["eyeriss", "simba", "gemmini"])
+def test_a_machine_as_a_resized_workload_sees_it(name):
+    chain, machine = library.workload("chains/mlp"), library.machine(name)
+    for each in ("H", "Y"):
+        whole = product_alone(chain, each)
+        less = whole.with_extents(m=16, f=48)
+        assert fabric_of(whole, machine).resized(less) == fabric_of(less, machine)

@@ -61,7 +61,8 @@ def family_lines(doc: Any, turns: StatedTurns) -> list[str]:
         stated.check_own(turns, nest, timeloop=doc["counting"] == "timeloop")
     leasts = list(stated.leasts())
     need(len(leasts) == family["members"], f"the family has {len(leasts)} members")
-    need(stated.said.keys() <= stated.used, "the family has the least of a nest that no member has")
+    said = {(nest, kept) for nest, beside in stated.said.items() for kept in beside}
+    need(said <= stated.used, "the family has the least of a nest that no member has")
     real = [least for least in leasts if least is not None]
     least = min(least for least, _ in real)
     need(least >= bound * (1 - CLOSE), f"a member of the family may cost {float(least)}, the bound is {float(bound)}")
@@ -72,13 +73,16 @@ def family_lines(doc: Any, turns: StatedTurns) -> list[str]:
         spelled(
             f"no mapping of the family (statements one after the other{pairs}; {len(leasts):,} ways to cut and keep) "
             f"costs less than {float(bound):,.10g} {unit}: {floors:,} by floors that are proved here or for want of "
-            f"room, {len(leasts) - floors:,} if nests cost what the file says of {len(stated.said):,} of them"
+            f"room, {len(leasts) - floors:,} if nests cost what the file says of {len(said):,} of them"
         )
     ]
 
 
 class StatedFamily:
     """The family of a chain on a machine.
+
+    Whatever is a nest beside what stays is one beside less, so what is the least there is not above the least here; and
+    a run costs no less for going on with partial sums.
 
     Args:
         doc: a solution that has a family.
@@ -95,8 +99,8 @@ class StatedFamily:
         self.names = [level["name"] for level in self.machine["levels"]] + [self.machine["memory"]]
         self.product = self.objective == "edp"
         self.floors: dict[object, Point] = {}
-        self.said: dict[tuple[Any, ...], dict[Fraction, Fraction]] = {}
-        """Per nest and price of a cycle what it costs at least."""
+        self.said: dict[tuple[Any, ...], dict[frozenset[Any], dict[Fraction, Fraction]]] = {}
+        """Per nest, part of its runs that begins empty, what stays meanwhile, and price of a cycle: its least."""
         self.used = set[object]()
         """Nests that members have."""
         for entry in doc["family"]["nests"]:
@@ -108,9 +112,10 @@ class StatedFamily:
             need(price >= 0, f"a cycle is charged {float(price)} pJ")
             number = chain.names.index(entry["statement"])
             kept = frozenset((each["level"], each["tensor"], each["elements"]) for each in entry["kept"])
-            key = (number, *_frozen(entry["extents"], entry["homes"]), kept, exact_value(entry["begun"], "begun"))
-            need(price not in self.said.get(key, {}), f"two leasts of one nest of {entry['statement']}")
-            self.said.setdefault(key, {})[price] = least
+            nest = (number, *_frozen(entry["extents"], entry["homes"]), exact_value(entry["begun"], "begun"))
+            lines = self.said.setdefault(nest, {}).setdefault(kept, {})
+            need(price not in lines, f"two leasts of one nest of {entry['statement']}")
+            lines[price] = least
 
     def check_own(self, turns: StatedTurns, nest: StatedNest, *, timeloop: bool) -> None:
         """What is said to be the least of a nest is not above what the mapping's own one costs.
@@ -131,7 +136,7 @@ class StatedFamily:
         for part, own in ((Fraction(1), runs[:1]), (Fraction(runs[0][0], times), runs)):
             ends = [self._ends(run.energy, run.cycles, max(run.port_cycles)) for _, run in own]
             weights = [Fraction(many, sum(each for each, _ in own)) for many, _ in own]
-            for price, least in self._said_of((nest.statement, *mine), kept, part):
+            for price, least in self._said_of((nest.statement, *mine, part), kept):
                 cost = sum(w * (first + price * second) for w, (first, second) in zip(weights, ends, strict=True))
                 need(
                     least <= cost * (1 + CLOSE),
@@ -139,10 +144,10 @@ class StatedFamily:
                     f"the mapping's own costs {float(cost)}",
                 )
 
-    def _said_of(self, nest: tuple[object, ...], kept: frozenset[Any], part: Fraction) -> Iterator[Point]:
+    def _said_of(self, nest: tuple[object, ...], kept: frozenset[Any]) -> Iterator[Point]:
         """Prices of a cycle and leasts of a nest beside what stays meanwhile, or less."""
-        for (*same, less, begun), lines in self.said.items():
-            if (*same, begun) == (*nest, part) and less <= kept:
+        for less, lines in self.said.get(nest, {}).items():
+            if less <= kept:
                 yield from lines.items()
 
     def leasts(self) -> Iterator[tuple[Fraction, Fraction] | None]:
@@ -247,9 +252,9 @@ class StatedFamily:
             begun = Fraction(prod(n for d, n in trips.items() if d in result), times)
             mine = self._mine(number, left, homes)
             kept = frozenset((level, t, n) for t, n in held)
-            keys = [(number, *mine, kept, part) for part in {begun, Fraction(1)}]
-            self.used.update(keys)
-            known = tuple(line for key in keys for line in self.said.get(key, {}).items())
+            nests = [(number, *mine, part) for part in {begun, Fraction(1)}]
+            self.used.update((nest, kept) for nest in nests)
+            known = tuple(line for nest in nests for line in self._said_of(nest, kept))
             floors.append((times, BoundedSums(*floor)))
             shown.append((times, BoundedSums(*floor, known)))
         return self._worth(one_after_other(beside, shown)), self._worth(one_after_other(beside, floors))

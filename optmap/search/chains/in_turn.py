@@ -233,7 +233,11 @@ class _InTurn:
         """
         places = {segment.names: key for key, found in groups.items() for segment in found}
         firsts = [segment for found in groups.values() for segment in found[:AT_ONCE]]
-        rest = sorted((each for found in groups.values() for each in found), key=lambda each: each.cost(self.merit))
+        rest = (
+            []
+            if self.searched(together=True)
+            else sorted((each for found in groups.values() for each in found), key=lambda each: each.cost(self.merit))
+        )
         done = set[int]()
         for segment in [*chosen, *firsts, *rest]:
             if segment.group is None or segment.block is None or id(segment) in done:

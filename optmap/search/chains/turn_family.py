@@ -15,17 +15,17 @@ would leave no corner below the best that was found.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 
-from optmap.bounds.fronts import Front, summed
+from optmap.bounds.fronts import Corner, Front, summed
 from optmap.machines.fabric import Fabric
 from optmap.mappings.nodes import Node
 from optmap.search.accelerators.wires import are_priced
 from optmap.search.chains.turn_beside import BesideNests
 from optmap.search.chains.turn_members import TurnMember, family_of
-from optmap.search.chains.turn_nests import NestLeasts
+from optmap.search.chains.turn_nests import TINY, NestLeasts
 from optmap.search.chains.turn_objectives import objective_of
 from optmap.search.chains.turn_problems import NestProblem, problems_of
 from optmap.search.found import SAME
@@ -34,11 +34,21 @@ from optmap.search.question import Question
 
 MOST_MEMBERS = 2**12
 """Members of a family that are looked at, each for some milliseconds."""
-MOST_SEARCHED = 64
-"""Members that floors leave open of which nests are searched, each for some seconds."""
+NEAR = Fraction(1001, 1000)
+"""Times what is shown of a nest: a share that is less is as good as reached."""
 LATE = "the time was over"
 OPEN = "what the searches show of nests leaves a gap to what their mappings cost"
 WIRED = "wires have prices, which are in no bound"
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A member, and what it costs is made of."""
+
+    member: TurnMember
+    problems: tuple[NestProblem, ...]
+    beside: Corner
+    """What passes beside the nests."""
 
 
 class FamilySearch:
@@ -79,27 +89,26 @@ class FamilySearch:
         nothing = FamilyBound(together=together, members=len(family), least=Fraction(0), unfinished=LATE)
         if len(family) > MOST_MEMBERS:
             return replace(nothing, unfinished=f"it has more than {MOST_MEMBERS:,} ways to cut and keep")
-        ranked: list[tuple[Fraction, int]] = []
+        ranked: list[tuple[Fraction, int, _Way]] = []
         for number, member in enumerate(family):
             if clock.late:
                 return nothing
-            front = self._front(member)
+            way = self._way(member)
+            front = self._front(way)
             if front is not None:
-                ranked.append((self.objective.least(front), number))
-        ranked.sort()
-        better = sum(self._is_better(least) for least, _ in ranked)
+                ranked.append((self.objective.least(front), number, way))
+        ranked.sort(key=lambda each: each[:2])
+        better = sum(self._is_better(least) for least, *_ in ranked)
         open_ones, unfinished = best, ""
-        if better > MOST_SEARCHED:
-            ranked, open_ones = [], ranked[0][0]
-            unfinished = f"{better:,} ways may be better by floors, and {MOST_SEARCHED:,} are searched at most"
-        for place, (least, number) in enumerate(ranked):
+        for place, (least, _, way) in enumerate(ranked):
             if not self._is_better(least):
                 break
             self.question.tell("ways that may be better", place, better)
-            if not self._resolved(family[number]):
-                unfinished, open_ones = LATE, min(open_ones, *(each for each, _ in ranked[place:]))
+            if not self._resolved(way):
+                open_ones = min(open_ones, least)
+                unfinished = f"{LATE}: {place:,} of {better:,} ways were searched that may be better by floors"
                 break
-            front = self._front(family[number])
+            front = self._front(way)
             open_ones = open_ones if front is None else min(open_ones, self.objective.least(front))
         if not unfinished and self._is_better(open_ones):
             unfinished = WIRED if are_priced(self.question) else OPEN
@@ -115,59 +124,80 @@ class FamilySearch:
         """Whether what costs at least so much may be better than the best."""
         return least < self.best * (1 - Fraction(SAME))
 
-    def _problems(self, member: TurnMember) -> list[NestProblem]:
-        return [
-            each for group, block in member.segments for each in problems_of(self.workload, self.machine, group, block)
-        ]
+    def _way(self, member: TurnMember) -> _Way:
+        """A member with its nests, and what passes by itself."""
+        problems = (
+            p for group, block in member.segments for p in problems_of(self.workload, self.machine, group, block)
+        )
+        energy, cycles = self.beside.of(member)
+        return _Way(member, tuple(problems), self.objective.ends(energy, cycles, cycles))
 
-    def _front(self, member: TurnMember) -> Front | None:
+    def _front(self, way: _Way) -> Front | None:
         """What a member costs at least, by floors and by what the exact search has shown; None if it has no room."""
         parts: list[tuple[int, Front]] = []
-        for problem in self._problems(member):
+        for problem in way.problems:
             front = self.nests.front(problem)
             if front is None:
                 return None
             parts.append((problem.times, front))
-        energy, cycles = self.beside.of(member)
-        return summed(parts, self.objective.ends(energy, cycles, cycles))
+        return summed(parts, way.beside)
 
-    def _resolved(self, member: TurnMember) -> bool:
+    def _resolved(self, way: _Way) -> bool:
         """Whether searches ended; until a member is no better than the best, or nothing more is shown of it."""
-        before, front = None, self._front(member)
+        before, front = None, self._front(way)
         while front is not None and front != before and self._is_better(self.objective.least(front)):
             cut = self.objective.cut(front, self.best)
             if cut is None:
                 break
-            if not self._searched(member, *cut):
+            if not self._searched(way, *cut):
                 return False
-            before, front = front, self._front(member)
+            before, front = front, self._front(way)
         return True
 
-    def _searched(self, member: TurnMember, price: Fraction, limit: Fraction) -> bool:
+    def _searched(self, way: _Way, price: Fraction, limit: Fraction) -> bool:
         """Whether searches ended: none of the member's nests are below a limit together, or its best is counted.
 
         Args:
-            member: a way to cut and keep.
+            way: to cut and keep.
             price: of a cycle, beside the objective of nests.
             limit: of what a mapping costs at that price.
         """
-        problems = self._problems(member)
-        energy, cycles = self.beside.of(member)
-        ends = self.objective.ends(energy, cycles, cycles)
-        beside = ends[0] + price * ends[1]
-        for problem in problems:
-            others = sum((self._least(each, price) for each in problems if each is not problem), Fraction(0))
-            own = limit - beside - others
-            if self._least(problem, price) >= own:
+        left = limit - way.beside[0] - price * way.beside[1]
+        while sum((self._least(each, price) for each in way.problems), Fraction(0)) < left:
+            nests = {each.key: self.nests.nest(each, price) for each in way.problems}
+            known = {key: nodes for key, nodes in nests.items() if nodes is not None}
+            if len(known) == len(nests):
+                cost = self.counted(way.member, known)
+                self.best = self.best if cost is None else min(self.best, cost)
                 return True
-            if self.nests.nest(problem, price) is None and not self.nests.search(problem, price, own / problem.times):
+            problem, share = self._next(way, price, left)
+            if not self.nests.search(problem, price, share / problem.times):
                 return False
-        nests = {problem.key: self.nests.nest(problem, price) for problem in problems}
-        known = {key: nodes for key, nodes in nests.items() if nodes is not None}
-        if len(known) == len(nests):
-            cost = self.counted(member, known)
-            self.best = self.best if cost is None else min(self.best, cost)
         return True
+
+    def _next(self, way: _Way, price: Fraction, left: Fraction) -> tuple[NestProblem, Fraction]:
+        """The nest that is looked for next, and what all its runs have to be below.
+
+        If no nest is below its share of what is left, the way is no better: each has the share that it is likely to
+        reach, as a search is the shorter the less it has to show.
+
+        Args:
+            way: to cut and keep, whose nests are at least below what is left for them together.
+            price: of a cycle, beside the objective of nests.
+            left: for all nests together.
+        """
+        wanted = [each for each in way.problems if self.nests.nest(each, price) is None]
+        leasts = [self._least(each, price) for each in wanted]
+        likely = [each.times * self.nests.likely(each, price) for each in wanted]
+        for_them = left - sum((self._least(each, price) for each in way.problems if each not in wanted), Fraction(0))
+        shares = [for_them * Fraction(float(much / sum(likely))) for much in likely]
+        rises = [share / max(least, TINY) for share, least in zip(shares, leasts, strict=True)]
+        higher = [number for number, rise in enumerate(rises) if rise > NEAR]
+        if len(higher) > 1:
+            number = min(higher, key=rises.__getitem__)
+            return wanted[number], Fraction(f"{float(shares[number]):.12g}")
+        number = max(range(len(wanted)), key=rises.__getitem__)
+        return wanted[number], for_them - (sum(leasts, Fraction(0)) - leasts[number])
 
     def _least(self, problem: NestProblem, price: Fraction) -> Fraction:
         """What all runs of a nest cost at least at a price of cycles, one without room nothing."""

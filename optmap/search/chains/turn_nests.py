@@ -9,12 +9,13 @@ from fractions import Fraction
 from optmap.base.errors import InputError
 from optmap.bounds.fronts import Corner, Front
 from optmap.bounds.mesh_least import least_of
+from optmap.count.meshes.count import count_nest
 from optmap.machines.accelerator import KeepRule
-from optmap.machines.fabric import fabric_of
-from optmap.machines.given import keeping, with_given
+from optmap.machines.fabric import Fabric, fabric_of
+from optmap.machines.given import keeping, with_homes, with_kept
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping as NestMapping
-from optmap.mappings.nest import mapping_of
+from optmap.mappings.nest import mapping_of, nest_of
 from optmap.mappings.nodes import Node
 from optmap.mappings.parts import branch_of
 from optmap.search.accelerators.arrange import arranged
@@ -26,6 +27,9 @@ from optmap.search.exact.search import search_nest
 from optmap.search.found import SAME
 from optmap.search.leasts import LeastNest
 from optmap.search.question import Question
+
+TINY = Fraction(1, 10**9)
+"""What takes the place of nothing where it divides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,17 @@ class NestLeasts:
     ) -> None:
         self.question, self.machine, self.stored = question, question.machine, question.workload.stored_as
         self.objective, self.shown = objective, shown
-        self.floors: dict[object, Corner | None] = {}
+        self.given: dict[object, tuple[Machine, Fabric]] = {}
+        self.rooms: dict[object, bool] = {}
+        self.floors: dict[object, Corner] = {}
         self.lines: dict[object, dict[Fraction, LeastNest]] = {}
         self.fronts: dict[object, Front] = {}
+        self.mappings: dict[object, NestMapping] = {}
         self.nests: dict[object, tuple[Node, ...]] = {}
+        self.reached: dict[object, Fraction] = {}
+        """Per statement and what is given to it, how many times its floor the best nest cost that was found last."""
+        self.usual = Fraction(1)
+        """The same of any statement."""
         self.evaluations = 0
 
     @property
@@ -75,17 +86,30 @@ class NestLeasts:
         if problem.key in self.shown and problem.begun_part == WHOLE and (key, NOTHING) not in self.nests:
             least, self.nests[key, NOTHING] = self.shown[problem.key]
             self._note(problem, NOTHING, least)
-        if key not in self.fronts:
-            lines = self.lines.get(key, {})
-            self.fronts[key] = Front(*floor, tuple((price, line.least) for price, line in lines.items()))
-        return self.fronts[key]
+        lines = dict[Fraction, Fraction]()
+        for own in (problem.key, problem.bare.key):  # what holds beside less that stays, and of runs that begin empty
+            for part in (problem.begun_part, WHOLE):
+                for price, line in self.lines.get((own, part), {}).items():
+                    lines[price] = max(line.least, lines.get(price, line.least))
+        bounds = floor, tuple(lines.items())
+        if bounds not in self.fronts:
+            self.fronts[bounds] = Front(*floor, bounds[1])
+        return self.fronts[bounds]
 
     def nest(self, problem: NestProblem, price: Fraction) -> tuple[Node, ...] | None:
         """The best nest at a price of cycles, if it is known."""
         return self.nests.get((self._key(problem), price))
 
+    def likely(self, problem: NestProblem, price: Fraction) -> Fraction:
+        """What one run is likely to cost at a price of cycles, by what was found with other sizes."""
+        times = self.reached.get((problem.name, problem.homes), self.usual)
+        return max(times * self._floored(problem, price), TINY)
+
     def search(self, problem: NestProblem, price: Fraction, limit: Fraction) -> bool:
-        """Whether the exact search ended: with the best nest, or with none below a limit.
+        """Whether exact searches ended: with the best nest, or with none below a limit.
+
+        It is looked for beside nothing that stays of other tensors first: many ways to cut and keep have that search in
+        common, and the best nest there is the best one here, too, if it has room here.
 
         Args:
             problem: the nest that is looked for.
@@ -95,15 +119,51 @@ class NestLeasts:
         Raises:
             InputError: for what it cannot count.
         """
+        for asked in (problem.bare, problem):
+            if self.nest(problem, price) is not None or self._least(problem, price) >= limit:
+                break
+            if not self._ended(asked, price, limit):
+                return False
+            mapping = self.mappings.get((self._key(asked), price))
+            if mapping is not None and self._fits(mapping, problem):
+                nodes = branch_of(mapping, problem.alone, self._machine(problem), tuple(dict(problem.homes)))
+                self.nests[self._key(problem), price] = nodes
+        return True
+
+    def _ended(self, problem: NestProblem, price: Fraction, limit: Fraction) -> bool:
+        """Whether it is known of a nest beside what stays which is the best, or that none is below a limit."""
+        key = self._key(problem), price
+        if key in self.mappings or self._least(problem, price) >= limit:
+            return True
+        found = self._shown(problem, self._machine(problem), price, limit)
+        self._note(problem, price, found.least)
+        if found.ended and found.mapping is not None:
+            self.mappings[key] = found.mapping
+            self.usual = found.least / max(self._floored(problem, price), TINY)
+            self.reached[problem.name, problem.homes] = self.usual
+        return found.ended
+
+    def _fits(self, mapping: NestMapping, problem: NestProblem) -> bool:
+        """Whether a nest has room beside all that stays."""
+        fabric = fabric_of(problem.alone, self._machine(problem))
+        return not count_nest(nest_of(mapping, fabric), fabric, self.question.counting).broken
+
+    def _least(self, problem: NestProblem, price: Fraction) -> Fraction:
+        """What one run costs at least at a price of cycles; nothing where there is no room."""
+        front = self.front(problem)
+        return Fraction(0) if front is None else front.least(price)
+
+    def _floored(self, problem: NestProblem, price: Fraction) -> Fraction:
+        """What one run costs at least at a price of cycles, by its floor alone."""
+        floor = self._floor(problem)
+        return Fraction(0) if floor is None else floor[0] + price * floor[1]
+
+    def _machine(self, problem: NestProblem) -> Machine:
+        """The machine with what is kept as rules."""
         machine = problem.machine(self.machine)
         if machine is None:
             raise InputError(f"{problem.name} finds no room on {self.machine.name}")
-        found = self._shown(problem, machine, price, limit)
-        self._note(problem, price, found.least)
-        if found.ended and found.mapping is not None:
-            nodes = branch_of(found.mapping, problem.alone, machine, tuple(dict(problem.homes)))
-            self.nests[self._key(problem), price] = nodes
-        return found.ended
+        return machine
 
     def _shown(self, problem: NestProblem, machine: Machine, price: Fraction, limit: Fraction) -> _Shown:
         """What the exact search shows of nests that a tree can say.
@@ -118,6 +178,7 @@ class NestLeasts:
             counting=self.question.counting,
             clock=self.question.clock,
             below=float(limit),
+            straight=True,
             begun=problem.begun_part,
             cycle_pj=price,
         )
@@ -143,21 +204,21 @@ class NestLeasts:
         return _Shown(max(least, min(leasts)), best, ended)
 
     def _floor(self, problem: NestProblem) -> Corner | None:
-        key = problem.key
-        if key not in self.floors:
-            same = problem.name, problem.alone.sizes, problem.homes
-            if problem.machine(self.machine) is None:
-                self.floors[key] = None
-            elif same in self.floors:
-                self.floors[key] = self.floors[same]
-            else:
-                given = with_given(self.machine, problem.alone, dict(problem.homes))
-                least = None if given is None else least_of(fabric_of(problem.alone, given), {})
-                value = None
-                if least is not None:
-                    value = self.objective.ends(least.energy_pj, least.cycles, least.port_cycles)
-                self.floors[key] = self.floors[same] = value
-        return self.floors[key]
+        """What one run costs at least, whatever stays meanwhile; None if there is no room."""
+        shared, homes = (problem.name, problem.homes), dict(problem.homes)
+        if shared not in self.given:
+            ruled = with_homes(self.machine, problem.alone, homes)
+            self.given[shared] = ruled, fabric_of(problem.alone, ruled)
+        ruled, fabric = self.given[shared]
+        if problem.key not in self.rooms:
+            self.rooms[problem.key] = with_kept(ruled, problem.alone, homes, problem.kept) is not None
+        if not self.rooms[problem.key]:
+            return None
+        same = *shared, problem.alone.sizes
+        if same not in self.floors:
+            least = least_of(fabric.resized(problem.alone), {})
+            self.floors[same] = self.objective.ends(least.energy_pj, least.cycles, least.port_cycles)
+        return self.floors[same]
 
     def _key(self, problem: NestProblem) -> object:
         return problem.key, problem.begun_part
@@ -177,4 +238,3 @@ class NestLeasts:
             cycle_pj=price,
             least=least,
         )
-        self.fronts.pop(key, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import prod
 
 from optmap.base.errors import InfeasibleError, LimitError
@@ -52,6 +53,12 @@ class NestProblem:
         """The same for problems with the same nests."""
         return self.name, self.alone.sizes, self.homes, self.kept
 
+    @property
+    def bare(self) -> NestProblem:
+        """Beside nothing that stays of other tensors: whatever is a nest here is one there, too."""
+        given = {tensor for tensor, _ in self.homes}
+        return replace(self, kept=tuple(each for each in self.kept if each.tensor in given))
+
     def machine(self, machine: Machine) -> Machine | None:
         """The machine with what is kept as rules; None if there is no room."""
         return with_given(machine, self.alone, dict(self.homes), self.kept)
@@ -71,7 +78,7 @@ def problems_of(workload: Workload, machine: Machine, group: TurnGroup, block: G
     kept = [kept_block(workload, group, block, t, home) for t, home in homes.items() if home != machine.memory]
     trips = {dim: workload.extents[dim] // tile for dim, tile in block.loops}
     for name in group.names:
-        alone = product_alone(workload, name, left)
+        alone = _alone(workload, name, tuple(left.items()))
         names = {stored[a.name]: a.name for a in alone.tensors}
         mine = {a.name: homes[stored[a.name]] for a in alone.tensors if stored[a.name] in homes}
         yield NestProblem(
@@ -81,6 +88,18 @@ def problems_of(workload: Workload, machine: Machine, group: TurnGroup, block: G
             times=prod(trips.values()),
             begun=prod(many for dim, many in trips.items() if dim in alone.output.dims),
         )
+
+
+@lru_cache(maxsize=2**12)
+def _alone(workload: Workload, name: str, left: tuple[tuple[str, int], ...]) -> Workload:
+    """A statement on what is left of dims: the same one in many ways to cut and keep."""
+    whole = _whole(workload, name)
+    return whole.with_extents(**{d: n for d, n in left if d in whole.dims})
+
+
+@lru_cache(maxsize=2**6)
+def _whole(workload: Workload, name: str) -> Workload:
+    return product_alone(workload, name)
 
 
 def homes_in(machine: Machine, group: TurnGroup, block: GroupBlock) -> dict[str, str]:

@@ -78,15 +78,17 @@ class Bounds:
 
     Args:
         frame: of the search.
-        levels: all levels, inner first; those up to `top` are still open.
         top: the outermost open level, -1 for none.
-        meshes: levels whose meshes are not filled; all open ones, and one more if it has only decided what it keeps.
+        ways: of the meshes that are not filled (see `ways_within`): of all open levels, and of one more if it has only
+            decided what it keeps.
     """
 
-    def __init__(self, frame: ExactFrame, levels: list[MemorySteps], top: int, meshes: int) -> None:
+    def __init__(self, frame: ExactFrame, top: int, ways: Ints) -> None:
         self.frame, self.top = frame, top
         self.classes = _classes(frame)
-        self.ways = _ways(frame, levels[:meshes], self.classes)
+        self.ways = ways
+        self.multiple = np.lcm.reduce(ways, axis=0) if len(ways) else np.ones(len(self.classes), np.int64)
+        """Per class of all ways: what else is in a product decides nothing of which ways divide it."""
         self._maximal: dict[tuple[int, ...], Ints] = {}
         self.widest = np.array(
             [[_widest(frame, level, operand) for operand in range(frame.operands)] for level in range(-1, top + 1)]
@@ -184,7 +186,7 @@ class Bounds:
     def _over_ways(self, own: Prospect, clock: Clock) -> Floats:
         """The least over all maximal ways that divide what is left; 0 if the time is over."""
         products = np.stack([own.values[:, members].prod(axis=1) for members in self.classes], axis=1)
-        cases, place = np.unique(products, axis=0, return_inverse=True)
+        cases, place = np.unique(np.gcd(products, self.multiple), axis=0, return_inverse=True)
         place = place.ravel()
         options = []
         for case in cases:
@@ -314,15 +316,21 @@ def _classes(frame: ExactFrame) -> list[list[int]]:
     return list(found.values())
 
 
-def _ways(frame: ExactFrame, levels: list[MemorySteps], classes: list[list[int]]) -> Ints:
-    """Products of ways per class that all the meshes together can take."""
+def ways_within(frame: ExactFrame, levels: list[MemorySteps]) -> list[Ints]:
+    """Products of ways per class of dims that meshes together can take: of none, of the innermost one, and so on.
+
+    Args:
+        frame: of the search.
+        levels: all, inner first.
+    """
+    classes = _classes(frame)
     products = np.array([frame.extents[members].prod() for members in classes])
-    found = np.ones((1, len(classes)), np.int64)
+    found = [np.ones((1, len(classes)), np.int64)]
     for level in levels:
         own = np.stack([level.splits.ways[:, members].prod(axis=1) for members in classes], axis=1)
         own = np.unique(own, axis=0)
-        both = (found[:, None, :] * own[None, :, :]).reshape(-1, len(classes))
-        found = np.unique(both[np.all(products % both == 0, axis=1)], axis=0)
+        both = (found[-1][:, None, :] * own[None, :, :]).reshape(-1, len(classes))
+        found.append(np.unique(both[np.all(products % both == 0, axis=1)], axis=0))
     return found
 
 

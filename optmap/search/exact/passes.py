@@ -11,7 +11,7 @@ from optmap.base.clock import Clock
 from optmap.base.rows import concatenated
 from optmap.mappings.nest import Nest
 from optmap.mappings.nest_batch import rules_met
-from optmap.search.exact.bounds import Bounds, merit_of
+from optmap.search.exact.bounds import Bounds, merit_of, ways_within
 from optmap.search.exact.costs import bill_of, finished, fitting, keep_sets, kept
 from optmap.search.exact.dominance import undominated
 from optmap.search.exact.frame import SLACK, ExactFrame, Flags, Floats, Ints, Tiles
@@ -59,14 +59,26 @@ class Machinery:
         self.levels: list[MemorySteps] = []
         for number in range(frame.levels):
             self.levels.append(MemorySteps(frame, number, self.levels[-1] if number else None))
-        self.bounds = [Bounds(frame, self.levels, top, top + 1) for top in range(-1, frame.levels)]
-        """By the number of open levels."""
-        self.kept_bounds = [Bounds(frame, self.levels, number - 1, number + 1) for number in range(frame.levels)]
-        """Of labels at a level that has decided what it keeps."""
+        self._ways = ways_within(frame, self.levels)
+        self._bounds: dict[tuple[int, int], Bounds] = {}
+
+    def open_at(self, number: int) -> Bounds:
+        """Bounds of labels at a level: so many levels are open."""
+        return self._bound(number - 1, number)
+
+    def kept_at(self, number: int) -> Bounds:
+        """Bounds of labels at a level that has decided what it keeps."""
+        return self._bound(number - 1, number + 1)
+
+    def _bound(self, top: int, meshes: int) -> Bounds:
+        """Made when it is asked for: many searches end at the root."""
+        if (top, meshes) not in self._bounds:
+            self._bounds[top, meshes] = Bounds(self.frame, top, self._ways[meshes])
+        return self._bounds[top, meshes]
 
     def root_bound(self) -> float:
         """What any mapping costs at least."""
-        bounds = self.bounds[self.frame.levels]
+        bounds = self.open_at(self.frame.levels)
         return float(bounds.least(bounds.of_labels(root(self.frame)), float("inf"))[0])
 
     def run(self, cutoff: float, clock: Clock, beam: int | None = None) -> PassTally:
@@ -116,12 +128,12 @@ class _Pass:
         """Labels with what their level keeps decided."""
         own = kept(self.frame, labels, number)
         self.tally.evaluations += len(own)
-        bounds = self.machinery.kept_bounds[number]
+        bounds = self.machinery.kept_at(number)
         return own.take(self._below(bounds.least(bounds.of_labels(own), self.cutoff, self.clock)))
 
     def _inwards(self, own: Labels, number: int) -> Labels:
         """Labels at the level inside; whole mappings are made of those at the innermost one at once."""
-        level, bounds = self.machinery.levels[number], self.machinery.bounds[number]
+        level, bounds = self.machinery.levels[number], self.machinery.open_at(number)
         found: list[Labels] = []
         waiting = 0
         pairs, values = self._pairs(own, number)
@@ -160,7 +172,7 @@ class _Pass:
 
     def _children(self, own: Labels, part: Pairs, moves: StepTable, chosen: Ints, number: int) -> Labels:
         """Labels at the level inside that leave hope, of some moves."""
-        bounds = self.machinery.bounds[number]
+        bounds = self.machinery.open_at(number)
         labels = self.machinery.levels[number].children(own, part, moves, chosen)
         labels = labels.take(self._below(bounds.least(bounds.of_labels(labels), self.cutoff, self.clock)))
         return self._best(labels) if self.machinery.dominance and len(labels) and number > 1 else labels
@@ -179,7 +191,7 @@ class _Pass:
 
     def _pairs(self, own: Labels, number: int) -> tuple[Pairs, Floats]:
         """Labels with the splits that leave hope, the most promising first."""
-        level, bounds = self.machinery.levels[number], self.machinery.bounds[number]
+        level, bounds = self.machinery.levels[number], self.machinery.open_at(number)
         outer = bounds.of_labels(own)
         parts: list[Pairs] = []
         values: list[Floats] = [np.zeros(0)]
@@ -187,7 +199,7 @@ class _Pass:
         for start in range(0, len(own), width):
             rows = np.arange(start, min(start + width, len(own)))
             if self.clock.late:
-                whole = self.machinery.kept_bounds[number]
+                whole = self.machinery.kept_at(number)
                 least = whole.least(whole.of_labels(own.take(np.arange(start, len(own)))), self.cutoff, self.clock)
                 self.tally.discarded = min(self.tally.discarded, float(least.min()))
                 break

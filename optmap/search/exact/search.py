@@ -36,6 +36,8 @@ ELSEWHERE = 1_000_000
 """Evaluations after which another search is asked for an incumbent: most problems are solved before."""
 SHARE = 0.4
 """Of the time that is left, what a pass for an incumbent may take, and what another search that is asked may."""
+STRAIGHT = 1.4
+"""Times what is proved at first: below a limit that is no farther away one pass looks for all there is, none before."""
 WIDE = 25
 """Prime factors of all extents together from which it is asked before the first pass, which would be a long one."""
 
@@ -73,6 +75,7 @@ def search_nest(
     progress: Callable[[str], None] | None = None,
     elsewhere: Elsewhere | None = None,
     below: float = float("inf"),
+    straight: bool = False,
     begun: Fraction = WHOLE,
     cycle_pj: Fraction = NOTHING,
     dominance: bool = True,
@@ -90,6 +93,8 @@ def search_nest(
         elsewhere: another search, asked once for a mapping to be better than, and how many it judged, if some passes
             prove nothing.
         below: look for mappings with a merit less than this only; without any the answer has none, and this as bound.
+        straight: whether one pass looks for all that is below a limit first, where it is near (`STRAIGHT`): the
+            shortest way to show that nothing is.
         begun: part of the runs in which the output starts empty (see `ExactFrame`), the merit being of an average run.
         cycle_pj: what each cycle is charged beside the energy, where that is the merit: the least of a weighted sum.
         dominance: off to check the search against itself.
@@ -106,8 +111,10 @@ def search_nest(
         clock,
         progress or (lambda _: None),
         below=below,
+        straight=straight,
         started=started,
-        weights=(begun, cycle_pj),
+        begun=begun,
+        cycle_pj=cycle_pj,
         elsewhere=elsewhere,
     )
     return search.run()
@@ -123,8 +130,10 @@ class _ExactSearch:
         progress: Callable[[str], None],
         *,
         below: float,
+        straight: bool,
         started: float,
-        weights: tuple[Fraction, Fraction],
+        begun: Fraction,
+        cycle_pj: Fraction,
         elsewhere: Elsewhere | None,
     ) -> None:
         self.machinery, self.clock, self.progress = machinery, clock, progress
@@ -134,11 +143,12 @@ class _ExactSearch:
         self.passes: list[PassTally] = []
         self.curve: list[Improvement] = []
         self.started = started
-        self.begun, self.cycle_pj = weights
+        self.begun, self.cycle_pj = begun, cycle_pj
         self.judged = 0
         self.elsewhere = elsewhere
         self.nest: Nest | None = None
         self.value = below
+        self.straight = straight
         self.bound = 0.0
 
     def run(self) -> ExactAnswer:
@@ -151,6 +161,8 @@ class _ExactSearch:
         if sum(len(prime_factors(extent)) for extent in self.fabric.extents) >= WIDE:
             self._ask()
         cutoff = root
+        if self.straight and self.value <= STRAIGHT * root and not self.clock.late:
+            self._pass(self.value)
         for number in count():
             if number in (0, 2) and self.bound < self.value * (1 - SLACK):
                 self._beam(BEAMS[number // 2])

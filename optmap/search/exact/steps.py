@@ -108,10 +108,10 @@ class MemorySteps:
 
     def _options(self, code: int, tile: Tiles) -> Ints:
         if code not in self._fitting:
-            rest = self.frame.divided(np.repeat(tile[None, :], len(self.splits.tiles), axis=0), self.splits.tiles)
-            fits = np.ones(len(rest), np.bool_)
+            fits = np.ones(len(self.splits.tiles), np.bool_)
             for dim in range(self.frame.dims):
-                fits &= (rest[:, dim] >= 0) & self.after[dim][rest[:, dim]]
+                rest = self.frame.quotients[dim][tile[dim]]
+                fits &= ((rest >= 0) & self.after[dim][rest])[self.splits.tiles[:, dim]]
             self._fitting[code] = np.flatnonzero(fits)
         return self._fitting[code]
 
