@@ -11,7 +11,7 @@ from fractions import Fraction
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import InputError
 from optmap.bounds.certificate import AnyProof, bound_certificate
-from optmap.bounds.compulsory import created_words
+from optmap.bounds.compulsory import compulsory_loads, created_words
 from optmap.bounds.exponents.maps import map_system
 from optmap.bounds.exponents.proof import ExponentProof, operations_bound, ranked_proofs
 from optmap.bounds.passing.passes import PassesProof, passes_proofs
@@ -22,6 +22,9 @@ from optmap.bounds.windows.halo_proof import HaloProof, halo_proofs, why_no_halo
 from optmap.bounds.windows.tap_class_proof import ClassesProof, class_proofs
 from optmap.bounds.windows.tap_classes import why_no_classes
 from optmap.workloads.workload import Padding, Semantics, Workload
+
+CLOSE = Fraction(1, 10**6)
+"""Share by which estimates may be less than what is proved, at most, where they say what need not be proved."""
 
 
 def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> LowerBound:
@@ -40,15 +43,40 @@ def best(workload: Workload, memory_words: int, clock: Clock = NO_LIMIT) -> Lowe
     tensor weights and the segment argument in integers; for windows the inequality of `halo`, for strided ones that of
     `tap_classes`; where one tensor does not fit by little, `visits`; where it fits a few times too little, `passes`.
     """
+    return certified("best", workload, memory_words, _strongest(workload, memory_words, clock))
+
+
+def best_above(workload: Workload, memory_words: int, above: int) -> LowerBound | None:
+    """`best`, where it is of more than so many loads; None where it is not, which is soon seen of most.
+
+    Args:
+        workload: the computation.
+        memory_words: fast memory, in words.
+        above: loads in words.
+
+    Raises:
+        CheckError: as `best`.
+    """
+    if above < compulsory_loads(workload):
+        found = best(workload, memory_words)
+        return found if found.loads_words > above else None
+    proofs = _strongest(workload, memory_words, NO_LIMIT, int(above * (1 - CLOSE)) - 1)
+    if not any(proof.loads_words > above for proof in proofs):
+        return None
+    return certified("best", workload, memory_words, proofs)
+
+
+def _strongest(workload: Workload, memory_words: int, clock: Clock, above: int | None = None) -> list[AnyProof]:
+    """The proofs that are found, the strongest first, of more loads than so many if that is given."""
     # Of most others it is soon seen whether they prove nothing stronger than one window; classes of taps take longest.
     classes = why_no_classes(workload) is None
-    found: list[AnyProof] = [] if classes else [*_windows(workload, memory_words, clock)]
+    found: list[AnyProof] = [] if classes else [*_windows(workload, memory_words, clock, beat=above)]
     for proofs in (passes_proofs, visits_proofs):  # of proofs as strong they are preferred
-        found = [*proofs(workload, memory_words, beat=_less(found)), *found]
+        found = [*proofs(workload, memory_words, beat=_less(found, above)), *found]
     if classes:
-        found += _windows(workload, memory_words, clock, beat=_less(found))
-    found = [*ranked_proofs(workload, memory_words, beat=_less(found), clock=clock), *found]
-    return certified("best", workload, memory_words, sorted(found, key=lambda proof: -proof.loads_words))
+        found += _windows(workload, memory_words, clock, beat=_less(found, above))
+    found = [*ranked_proofs(workload, memory_words, beat=_less(found, above), clock=clock), *found]
+    return sorted(found, key=lambda proof: -proof.loads_words)
 
 
 def met(workload: Workload, memory_words: int) -> LowerBound:
@@ -73,9 +101,10 @@ def _windows(
     return halo_proofs(workload, memory_words, beat=beat, clock=clock)
 
 
-def _less(found: Sequence[AnyProof]) -> int | None:
-    """One load less than the strongest proof so far proves."""
-    return max((proof.loads_words - 1 for proof in found), default=None)
+def _less(found: Sequence[AnyProof], above: int | None) -> int | None:
+    """One load less than the strongest proof so far proves, or what proofs have to exceed where that is more."""
+    known = [*(proof.loads_words - 1 for proof in found), *([] if above is None else [above])]
+    return max(known, default=None)
 
 
 def halo(workload: Workload, memory_words: int) -> LowerBound:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from optmap.bounds.chains.counts import chain_words, is_whole, loaded_tensors, most_words, starts_empty
-from optmap.bounds.result import Document
+from optmap.bounds.result import Document, LowerBound
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, Workload
 
@@ -37,8 +37,8 @@ class StatementGroup:
     """The argument as a formula."""
 
 
-Argument = Callable[[Workload, int], list[StatementGroup]]
-"""Finds groups of a workload for a memory of so many words."""
+Argument = Callable[[Workload, int, Sequence[StatementGroup]], list[StatementGroup]]
+"""Finds groups of a workload for a memory of so many words; those for which known ones leave no use may be left out."""
 
 
 def group_of(
@@ -62,16 +62,21 @@ def group_of(
         expression: the argument as a formula, of all loads and creations.
         less: tensors whose words may appear without a load, which `loads_words` leaves out.
     """
-    held = workload.stored_as
-    read = {held[access.name] for each in statements for access in each.inputs}
     return StatementGroup(
         argument=argument,
         statements=tuple(each.name for each in statements),
-        claimed=frozenset(read | {each.name for each in statements if not starts_empty(workload, each.name)}),
+        claimed=claimed_by(workload, statements),
         loads_words=max(0, loads_words),
         proof=proof,
         expression=f"({expression}){''.join(f' - |{name}|' for name in less)}",
     )
+
+
+def claimed_by(workload: Workload, statements: Sequence[Statement]) -> frozenset[str]:
+    """Tensors whose loads a group of some statements counts; of one made in place of others the last."""
+    held = workload.stored_as
+    read = {held[access.name] for each in statements for access in each.inputs}
+    return frozenset(read | {each.name for each in statements if not starts_empty(workload, each.name)})
 
 
 def appearing(workload: Workload, statements: Sequence[Statement]) -> frozenset[str]:
@@ -80,37 +85,77 @@ def appearing(workload: Workload, statements: Sequence[Statement]) -> frozenset[
     return frozenset(each.name for each in workload.statements if each.name not in own)
 
 
-def alone(workload: Workload, memory_words: int) -> list[StatementGroup]:
-    """Every product of tensors as a group of its own."""
-    from optmap.bounds.best import best
+def alone(workload: Workload, memory_words: int, known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+    """Every product of tensors as a group of its own.
 
-    found = []
-    for statement in workload.statements:
-        if not (statement.is_product and all(is_whole(workload, access.name) for access in statement.inputs)):
-            continue
-        nest = _loaded_alone(workload, statement.name)
-        unit = nest.word_bits // workload.word_bits
-        if memory_words < unit:
-            continue
-        bound = best(nest, memory_words // unit)
-        free = [each for each in dict.fromkeys(statement.accesses) if each.name in appearing(workload, [statement])]
-        group = group_of(
-            workload,
+    Args:
+        workload: the chain.
+        memory_words: fast memory, in words.
+        known: groups by other arguments. If each of them has all these products, and one gains more than all groups
+            of one product together, then none of these is in a best choice, and none is returned.
+    """
+    from optmap.bounds.best import best, best_above
+
+    products = [
+        each
+        for each in workload.statements
+        if each.is_product and all(is_whole(workload, access.name) for access in each.inputs)
+    ]
+    every = [each for each in (_AloneProduct(workload, each) for each in products) if memory_words >= each.unit]
+    if every and known and all({each.statement.name for each in every} <= {*group.statements} for group in known):
+        share = (max(gains(workload, known).values()) - 1) // len(every)
+        if share > 0 and not any(best_above(p.nest, memory_words // p.unit, p.loads_of(share)) for p in every):
+            return []
+    return [each.group(best(each.nest, memory_words // each.unit)) for each in every]
+
+
+class _AloneProduct:
+    """A product of a chain by itself, every first appearance in it a load.
+
+    Args:
+        workload: the chain.
+        statement: the product.
+    """
+
+    def __init__(self, workload: Workload, statement: Statement) -> None:
+        self.workload, self.statement = workload, statement
+        self.nest = _loaded_alone(workload, statement.name)
+        self.unit = self.nest.word_bits // workload.word_bits
+        """Words of the chain in a word of the product."""
+        appear = appearing(workload, [statement])
+        self._free = [each for each in dict.fromkeys(statement.accesses) if each.name in appear]
+        self._free_words = sum(most_words(workload, access) for access in self._free)
+
+    def group(self, bound: LowerBound) -> StatementGroup:
+        """It as a group, by a bound of its own."""
+        return group_of(
+            self.workload,
             "alone",
-            [statement],
-            loads_words=unit * bound.loads_words - sum(most_words(workload, access) for access in free),
+            [self.statement],
+            loads_words=self.unit * bound.loads_words - self._free_words,
             proof={"certificate": bound.certificate},
-            expression=f"{statement.name} alone: {bound.expression}",
-            less=[access.name for access in free],
+            expression=f"{self.statement.name} alone: {bound.expression}",
+            less=[access.name for access in self._free],
         )
-        found.append(group)
-    return found
+
+    def loads_of(self, gain: int) -> int:
+        """Loads, in words of its own, up to which it gains no more than so many words of the chain."""
+        words, inputs = chain_words(self.workload), {*loaded_tensors(self.workload)}
+        claimed = claimed_by(self.workload, [self.statement])
+        return (gain + self._free_words + sum(words[t] for t in claimed & inputs)) // self.unit
 
 
 @lru_cache(maxsize=64)
 def _loaded_alone(workload: Workload, name: str) -> Workload:
     """A statement by itself whose first appearances are loads."""
     return workload.alone(name).with_semantics(Semantics.ACCUMULATE)
+
+
+def gains(workload: Workload, groups: Sequence[StatementGroup]) -> dict[StatementGroup, int]:
+    """Words that each group adds to the loads that are compulsory."""
+    words = chain_words(workload)
+    inputs = set(loaded_tensors(workload))
+    return {group: group.loads_words - sum(words[t] for t in group.claimed & inputs) for group in groups}
 
 
 def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[StatementGroup, ...]:
@@ -120,10 +165,8 @@ def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[S
         workload: the chain.
         groups: what there is to choose from.
     """
-    words = chain_words(workload)
-    inputs = set(loaded_tensors(workload))
-    gains = {group: group.loads_words - sum(words[t] for t in group.claimed & inputs) for group in groups}
-    worth = sorted((group for group in groups if gains[group] > 0), key=lambda g: -gains[g])[:MOST_GROUPS]
+    gained = gains(workload, groups)
+    worth = sorted((group for group in groups if gained[group] > 0), key=lambda g: -gained[g])[:MOST_GROUPS]
     order = {each.name: number for number, each in enumerate(workload.statements)}
     worth.sort(key=lambda g: [order[name] for name in g.statements])
     needs = [frozenset({("done", s) for s in g.statements} | {("read", t) for t in g.claimed}) for g in worth]
@@ -141,7 +184,7 @@ def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[S
         if used & needs[number]:
             return without
         gain, rest = chosen(number + 1, (used | needs[number]) & later[number + 1])
-        return max((gain + gains[worth[number]], (number, *rest)), without, key=lambda found: found[0])
+        return max((gain + gained[worth[number]], (number, *rest)), without, key=lambda found: found[0])
 
     return tuple(worth[number] for number in chosen(0, frozenset())[1])
 

@@ -7,7 +7,7 @@ Symbols, theorem and proof: `docs/chain-floors.md`, Two products as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -15,7 +15,7 @@ from math import prod
 
 from optmap.base.values import LARGEST
 from optmap.bounds.chains.counts import is_whole
-from optmap.bounds.chains.groups import StatementGroup, appearing, group_of
+from optmap.bounds.chains.groups import StatementGroup, appearing, claimed_by, group_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import Semantics, TensorAccess, Workload, bytes_of
@@ -41,16 +41,30 @@ class Joined:
     """The tensors that these belong to."""
 
 
-def joined(workload: Workload, memory_words: int) -> list[StatementGroup]:
-    """Every two products that are one, as a group."""
-    from optmap.bounds.best import best
+def joined(workload: Workload, memory_words: int, known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+    """Every two products that are one, as a group.
+
+    Args:
+        workload: the chain.
+        memory_words: fast memory, in words.
+        known: groups by other arguments; where one of the same statements proves more, there is none.
+    """
+    from optmap.bounds.best import best, best_above
 
     found = []
     for first, second in combinations(workload.statements, 2):
         pair = join(workload, first, second)
         if pair is None or memory_words < pair.unit:
             continue
-        bound = best(pair.product, memory_words // pair.unit)
+        names, claimed = (first.name, second.name), claimed_by(workload, (first, second))
+        alike = [each.loads_words for each in known if each.statements == names and each.claimed == claimed]
+        room = memory_words // pair.unit
+        if alike:
+            bound = best_above(pair.product, room, (max(alike) - 1 + pair.free_words) // pair.unit)
+        else:
+            bound = best(pair.product, room)
+        if bound is None:
+            continue
         group = group_of(
             workload,
             "joined",

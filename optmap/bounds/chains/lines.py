@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from math import ceil
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.places import ProductPlaces, join_places
-from optmap.bounds.chains.touching import Floats, Sides, about_touched, least_touched
+from optmap.bounds.chains.touching import Floats, Place, Sides, about_touched, least_touched
 from optmap.workloads.workload import Workload
 
 DIMS: Mapping[str, frozenset[str]] = {"G": frozenset("ml"), "X": frozenset("mj"), "Y": frozenset("lj")}
@@ -37,8 +37,6 @@ NEAR = 512
 """W that are tried near each of the best lines."""
 FINE = 10**9
 """Largest denominators of weights."""
-Kind = tuple[str, str, Fraction]
-"""Cut, light tensor and g."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +67,7 @@ Weighted = list[tuple[Line, Fraction]]
 """Lines with weights."""
 
 
-def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
+def lines(workload: Workload, memory_words: int, _known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
     """Every two products that are one, with lines below their loads."""
     found = []
     for first, second in combinations(workload.statements, 2):
@@ -106,12 +104,11 @@ def strongest(places: ProductPlaces, room: int) -> tuple[Weighted, Fraction]:
         room: elements that fit.
     """
     once, coarse = places.elements, places.coarse
-    kinds = [(cut, light, g) for cut, light in permutations(DIMS, 2) for g in WEIGHTS]
-    tried = _best_of(kinds, [_lengths(*_largest(c, p, coarse), g, room) for c, p, g in kinds], coarse, room)
-    near = [(line.cut, line.light, line.g) for line, _ in tried]
-    chosen = _best_of(
-        near, [_around(line, _largest(line.cut, line.light, places)[0], room) for line, _ in tried], coarse, room
-    )
+    kinds = _kinds(coarse)
+    tried = _best_of(kinds, [kind.tried(room) for kind in kinds], coarse, room)
+    near = [next(kind for kind in kinds if kind.holds(line)) for line, _ in tried]
+    around = [_around(line, _largest(line.cut, line.light, places)[0], room) for line, _ in tried]
+    chosen = _best_of(near, [(most, kind.least(most)) for kind, most in zip(near, around, strict=True)], coarse, room)
     used = {name: sum((w * line.coefficients(room)[name] for line, w in chosen), Fraction()) for name in DIMS}
     over = max(Fraction(1), *used.values())
     chosen = [(line, w / over) for line, w in chosen]
@@ -119,45 +116,114 @@ def strongest(places: ProductPlaces, room: int) -> tuple[Weighted, Fraction]:
     return chosen, rest + sum((w * line.least(places) for line, w in chosen), Fraction())
 
 
-def _best_of(kinds: Sequence[Kind], lengths: Sequence[Floats], places: ProductPlaces, room: int) -> Weighted:
-    """The lines among some, by cut, light tensor, g and lengths, with weights that prove the most; in floats."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _LinesOfKind:
+    """Lines with the same cut, light tensor and g, in floats, for every memory."""
+
+    cut: str
+    light: str
+    g: Fraction
+    alike: tuple[Place, ...]
+
+    def holds(self, line: Line) -> bool:
+        """Whether a line is one of them."""
+        return (line.cut, line.light, line.g) == (self.cut, self.light, self.g)
+
+    def least(self, most: Floats) -> Floats:
+        """The right sides, about.
+
+        Args:
+            most: W of each line.
+        """
+        return about_touched(self.alike, most - 1, float(self.g))
+
+    def tried(self, room: int) -> tuple[Floats, Floats]:
+        """W with which whole numbers of segments leave a last one of few operations, the least and the largest W.
+
+        Args:
+            room: elements that fit.
+
+        Returns:
+            These, and the right sides with them.
+        """
+        few, known = self._few
+        fit = few >= room
+        more = self._ends(_numbers(max(1, int(self._every) // (room - 1))))
+        added = np.unique(
+            np.concatenate([more[more >= room], [float(room), float(room + 1), max(float(room), self._every + 1)]])
+        )
+        most, place = np.unique(np.concatenate([few[fit], added]), return_index=True)
+        return most, np.concatenate([known[fit], self.least(added)])[place]
+
+    @cached_property
+    def _few(self) -> tuple[Floats, Floats]:
+        """W with few full segments, which are the same for every memory, and the right sides with them."""
+        most = np.unique(self._ends(np.arange(1.0, FEW + 1)))
+        most = most[most > 1]
+        return most, self.least(most)
+
+    def _ends(self, numbers: Floats) -> Floats:
+        """W with some numbers of full segments, and a last one of some sizes."""
+        rests = self._bend * np.arange(SHARES + 1) / SHARES
+        return np.asarray(np.floor((self._every - rests[:, None]) / numbers[None, :]).ravel() + 1)
+
+    @cached_property
+    def _every(self) -> float:
+        """Operations of the place with the most of them."""
+        return float(max(operations for _, operations, _ in self.alike))
+
+    @cached_property
+    def _bend(self) -> float:
+        """Operations of a last segment there from which on sides bound what it touches, or all of them."""
+        _, _, (a, b) = max(self.alike, key=lambda each: each[1])
+        return min(float(a) * a / float(self.g), float(self.g) * b * b, self._every)
+
+
+@lru_cache(maxsize=8)
+def _kinds(places: ProductPlaces) -> tuple[_LinesOfKind, ...]:
+    return tuple(
+        _LinesOfKind(cut=cut, light=light, g=g, alike=places.at(cut, _full(cut, light)))
+        for cut, light in permutations(DIMS, 2)
+        for g in WEIGHTS
+    )
+
+
+def _best_of(
+    kinds: Sequence[_LinesOfKind], tried: Sequence[tuple[Floats, Floats]], places: ProductPlaces, room: int
+) -> Weighted:
+    """The lines among some with weights that prove the most, in floats.
+
+    Args:
+        kinds: of lines.
+        tried: W of each kind, and the right sides with them.
+        places: which elements meet.
+        room: elements that fit.
+    """
     if not kinds:
         return []
     columns, gains = [], []
     once = np.array([float(places.elements[name]) for name in DIMS])
-    for (cut, light, g), most in zip(kinds, lengths, strict=True):
-        least = about_touched(places.at(cut, _full(cut, light)), most - 1, float(g))
-        counted = {cut: room / most, light: np.full(most.size, float(g))}
+    for kind, (most, least) in zip(kinds, tried, strict=True):
+        counted = {kind.cut: room / most, kind.light: np.full(most.size, float(kind.g))}
         rows = np.array([counted.get(name, np.ones(most.size)) for name in DIMS])
         columns.append(rows)
         gains.append(least - once @ rows)
-    ends = np.cumsum([most.size for most in lengths])
-    every = np.concatenate(lengths)
+    ends = np.cumsum([most.size for most, _ in tried])
+    every = np.concatenate([most for most, _ in tried])
     found = []
     for i, weight in _most(np.hstack(columns), np.concatenate(gains)).items():
-        cut, light, g = kinds[int(np.searchsorted(ends, i, side="right"))]
+        kind = kinds[int(np.searchsorted(ends, i, side="right"))]
         if weight > 1 / FINE:
-            line = Line(cut=cut, light=light, most=int(every[i]), g=g)
+            line = Line(cut=kind.cut, light=kind.light, most=int(every[i]), g=kind.g)
             found.append((line, Fraction(weight).limit_denominator(FINE)))
     return found
 
 
-def _lengths(done: int, sides: Sides, g: Fraction, room: int) -> Floats:
-    """W with which whole numbers of segments leave a last one of few operations; and the least and the largest W."""
-    numbers = _numbers(max(1, done // (room - 1)))
-    a, b, every = float(sides[0]), float(sides[1]), float(done)
-    bend = min(a * a / float(g), float(g) * b * b, every)
-    rests = bend * np.arange(SHARES + 1) / SHARES
-    most = np.floor((every - rests[:, None]) / numbers[None, :]).ravel() + 1
-    return np.unique(np.concatenate([most[most >= room], [float(room), float(room + 1), max(float(room), every + 1)]]))
-
-
 @lru_cache(maxsize=8)
 def _numbers(top: int) -> Floats:
-    """Numbers of full segments that are tried, up to the largest one."""
-    found = np.unique(
-        [*map(float, range(1, min(FEW, top) + 1)), *np.floor(np.geomspace(1, float(top), MANY)), float(top)]
-    )
+    """Numbers of full segments that are tried beyond the first few, up to the largest one."""
+    found = np.unique(np.append(np.floor(np.geomspace(1, float(top), MANY)), float(top)))
+    found = found[found > FEW]
     found.setflags(write=False)
     return found
 

@@ -28,12 +28,14 @@ def least_touched(alike: Iterable[Place], most: int, g: Fraction) -> Fraction:
         g: what an element of the light tensor counts.
     """
     found = Counter[int]()  # numerators by denominator: there are few of these, and fractions take long
+    ratio = g.as_integer_ratio()
     for places, operations, sides in alike:
         e = min(most, operations)
         segments, rest = divmod(operations, e)
         for times, done in ((places * segments, e), (places, rest)):
-            numerator, denominator = _phi(times, done, sides, g)
-            found[denominator] += numerator
+            if done:
+                numerator, denominator = _phi(times, done, sides, ratio)
+                found[denominator] += numerator
     return sum((Fraction(n, d) for d, n in found.items()), Fraction())
 
 
@@ -48,13 +50,19 @@ def about_touched(alike: Sequence[Place], most: Floats, g: float) -> Floats:
     return np.asarray(np.add.reduce(places * parts, axis=0))
 
 
-def _phi(times: int, operations: int, sides: Sides, g: Fraction) -> tuple[int, int]:
+def _phi(times: int, operations: int, sides: Sides, g: tuple[int, int]) -> tuple[int, int]:
     """So many times phi, or a little less: the least x + g*y with x*y operations, x being a and y being b at most.
+
+    Args:
+        times: of it.
+        operations: one at least.
+        sides: a and b.
+        g: numerator and denominator.
 
     Returns:
         Numerator and denominator.
     """
-    (a, b), (p, q) = sides, g.as_integer_ratio()
+    (a, b), (p, q) = sides, g
     if p * operations > q * a * a:  # a + g*o/a
         return times * (q * a * a + p * operations), q * a
     if q * operations > p * b * b:  # o/b + g*b

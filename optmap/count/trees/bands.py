@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -30,6 +31,37 @@ Ranges = Mapping[str, tuple[Whole, Whole]]
 """First and beyond of what is left of dims, one entry for each of several boxes of iterations."""
 AT_ONCE = 2**16
 """Boxes that are looked at at once."""
+
+
+def entered_in_band(
+    band: IndexBand, loops: tuple[Loop, ...], outside: int, cell: Mapping[str, Interval], extents: Mapping[str, int]
+) -> int:
+    """Elements of a cell of a tensor that enter a Keep, all together; without loops those that are touched at all.
+
+    Args:
+        band: of two dims.
+        loops: above the Keep.
+        outside: how many of them are outside the innermost sequence around it.
+        cell: what of the tensor is looked at, by dim.
+        extents: of all dims.
+    """
+    cut = {band.first, band.second, *(loop.dim for loop in loops)}
+    sides = tuple((d, side) for d, side in cell.items() if d in cut)
+    sizes = tuple((d, n) for d, n in extents.items() if d in cut)
+    free = prod(max(0, beyond - first) for d, (first, beyond) in cell.items() if d not in cut)
+    return _entered(band, loops, outside, sides, sizes) * free
+
+
+@lru_cache(maxsize=256)
+def _entered(
+    band: IndexBand,
+    loops: tuple[Loop, ...],
+    outside: int,
+    sides: tuple[tuple[str, Interval], ...],
+    sizes: tuple[tuple[str, int], ...],
+) -> int:
+    """The same of dims of the band and of loops: several tensors are alike in these, and so are trees that follow."""
+    return BandRuns(band, loops, outside, tuple(d for d, _ in sides), dict(sides)).entered(dict(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +96,6 @@ class BandRuns:
             return 0
         courses = self._courses(0, left)
         return int((self._size(courses.begins) + courses.entered)[0])
-
-    def every(self, extents: Mapping[str, int]) -> int:
-        """Elements that are touched at all."""
-        return int(self._size(self._content(self._all_of(extents)))[0])
 
     def _all_of(self, extents: Mapping[str, int]) -> Ranges:
         """One box with everything, in numbers of a type for which none is too large."""

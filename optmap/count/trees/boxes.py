@@ -36,7 +36,7 @@ from optmap.base.remembered import remembering
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
 from optmap.count.trees.band_rooms import BandHolding, BandRooms
-from optmap.count.trees.bands import BandRuns
+from optmap.count.trees.bands import entered_in_band
 from optmap.count.trees.placed import Pair, Placed, pairs, placed
 from optmap.count.trees.results import LevelRoom, TreeCount
 from optmap.count.trees.rooms import Occupancy
@@ -303,7 +303,7 @@ class _Boxes:
         """Elements of a cell that enter a Keep or begin there."""
         loops = path.loops(keep.address)
         if self.band is not None:
-            return BandRuns(self.band, loops, path.outside(keep), dims, cell).entered(self.extents)
+            return entered_in_band(self.band, loops, path.outside(keep), {d: cell[d] for d in dims}, self.extents)
         left = {d: (self.extents[d], cell.get(d, (0, 0))) for d in {loop.dim for loop in loops} | cell.keys()}
         return BoxRuns(loops, path.outside(keep), dims).entered(0, left)[0]
 
@@ -311,7 +311,7 @@ class _Boxes:
         """Elements of a cell that are touched."""
         if self.band is None:
             return size(cell.values())
-        return BandRuns(self.band, (), 0, dims, cell).every(self.extents)
+        return entered_in_band(self.band, (), 0, {d: cell[d] for d in dims}, self.extents)
 
     def _rooms(self) -> tuple[LevelRoom, ...]:
         """The most that is held at any visit."""

@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from optmap.search.chains.banded_sizes import MemberSizes, first_sizes, sizes_of, sums
+from optmap.search.chains.banded_sizes import MemberSizes, first_sizes, pinned_gains, sizes_of, sums
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
 from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes
@@ -45,6 +45,8 @@ class FittingMembers:
     """That move without pinned parts."""
     likely: Ints
     """That move with them, about."""
+    least: Ints
+    """That move with them, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,22 @@ class PricedMembers:
     """How often one of these comes again, at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class _FirstMembers:
+    """What is tried first of a way."""
+
+    members: PricedMembers
+    rooms: Ints
+    """Of the members, in order."""
+    words: Ints
+    """The fewest words that one of so much room or less moves without pinned parts."""
+
+    def least(self, memory: int) -> int:
+        """The fewest words without pinned parts where so many fit."""
+        many = int(np.searchsorted(self.rooms, memory, side="right"))
+        return int(self.words[many - 1]) if many else FAR
+
+
 def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused | None:
     """The fused mapping that moves the fewest words under a band, among those that are tried; None if none fits.
 
@@ -76,12 +94,12 @@ def best_fused_banded(pair: ProductPair, band: IndexBand, memory: int) -> Fused 
         for rows_stay in ((True, False) if pair.rows is not None and pair.rows.side == outer else (False,))
     ]
     every = [(way, _first_members(way)) for way in ways]
-    least = [int(each.words.min(where=each.room <= memory, initial=FAR)) for _, each in every]
-    way, members = every.pop(least.index(min(least)))
-    best = _best([(way, way.fitting(members, memory, min(least) + 1))], None)  # what is above it need not be looked at
+    least = [each.least(memory) for _, each in every]
+    way, first = every.pop(least.index(min(least)))
+    best = _best([(way, way.fitting(first.members, memory, min(least) + 1))], None)  # what is above it is none
     if best is not None:
         below = best.words // pair.times
-        best = _best([(way, way.fitting(members, memory, below)) for way, members in every], best)
+        best = _best([(way, way.fitting(first.members, memory, below)) for way, first in every], best)
     for _ in range(ROUNDS):
         if best is None:
             break
@@ -108,8 +126,8 @@ def _best(tried: Sequence[tuple[BandedWay, FittingMembers | None]], known: Fused
     ]
     for _, number, place in nsmallest(LOOKED, promising):
         way, fitting = tried[number]
-        if fitting is None or (known is not None and way.compulsory * way.pair.times >= known.words):
-            break
+        if fitting is None or (known is not None and int(fitting.least[place]) * way.pair.times >= known.words):
+            continue
         member = way.pinned(fitting, place)
         if known is None or member.words < known.words:
             known = member
@@ -117,9 +135,10 @@ def _best(tried: Sequence[tuple[BandedWay, FittingMembers | None]], known: Fused
 
 
 @lru_cache(maxsize=128)
-def _first_members(way: BandedWay) -> PricedMembers:
-    """What is tried first of a way."""
-    return way.priced(first_sizes(way.meeting))
+def _first_members(way: BandedWay) -> _FirstMembers:
+    members = way.priced(first_sizes(way.meeting))
+    order = np.argsort(members.room)
+    return _FirstMembers(members, members.room[order], np.minimum.accumulate(members.words[order]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +182,15 @@ class BandedWay:
 
     def near(self, best: Fused) -> MemberSizes:
         """What visits sizes near those of a member."""
-        ranges = [
-            near_sizes(size, extent).tolist()
-            for size, extent in zip((best.tile, best.inner), self.meeting.extents, strict=True)
-        ]
+        tiles, inners = (
+            near_sizes(size, extent) for size, extent in zip((best.tile, best.inner), self.meeting.extents, strict=True)
+        )
         parts = -(-best.tile // best.block)
-        near = (FAR,) if self._any_block else (parts - 1, parts, parts + 1)
-        found = {(tile, inner, -(-tile // max(1, many))) for tile, inner, many in product(*ranges, near)}
-        tile, inner, block = np.array(sorted(found), np.int64).T
-        return sizes_of(self.meeting, tile, inner, block)
+        near = np.maximum(1, [FAR] if self._any_block else [parts - 1, parts, parts + 1])
+        tile, inner, part = np.meshgrid(tiles, inners, near, indexing="ij")
+        beyond = max(self.meeting.extents) + 1
+        found, block = np.divmod(np.unique((tile * beyond + inner) * beyond + -(-tile // part)), beyond)
+        return sizes_of(self.meeting, *np.divmod(found, beyond), block)
 
     def room(self, sizes: MemberSizes) -> Ints:
         """Words that members take at most, without pinned parts."""
@@ -208,19 +227,6 @@ class BandedWay:
             total = total + statistic.words * (visits * statistic.moves - once * statistic.free)
         return np.asarray(total)
 
-    @property
-    def compulsory(self) -> int:
-        """Words that move where every word of the operands comes once."""
-        touched = self.meeting.touched, self.meeting.turned.touched
-        return sum(
-            size
-            * (
-                ours.words * (ours.moves - ours.free) * touched[0]
-                + theirs.words * (theirs.moves - theirs.free) * touched[1]
-            )
-            for ours, theirs, size, *_ in self._phases
-        )
-
     def priced(self, sizes: MemberSizes) -> PricedMembers:
         """The room and the words of members of some sizes."""
         if self._any_block:  # small ones are enough, but for the places in which a mapping is counted
@@ -241,14 +247,14 @@ class BandedWay:
                 pinned of the inner side, are left out.
         """
         left = memory - members.room
-        saved = np.minimum(members.again, left * members.often)
-        (fits,) = np.nonzero((left >= 0) & (members.words - saved < below))
+        least = members.words - np.minimum(members.again, left * members.often)
+        (fits,) = np.nonzero((left >= 0) & (least < below))
         if not fits.size:
             return None
         sizes, left, words = members.sizes.of(fits), left[fits], members.words[fits]
         likely = words - self._saved(sizes, left)
         order = np.argpartition(likely, min(LOOKED, likely.size - 1))[:LOOKED]
-        return FittingMembers(sizes.of(order), left[order], words[order], likely[order])
+        return FittingMembers(sizes.of(order), left[order], words[order], likely[order], least[fits[order]])
 
     def _again(self, sizes: MemberSizes) -> Ints:
         """Words of the inner side that come again without pinned parts."""
@@ -277,12 +283,13 @@ class BandedWay:
         """About what pinned parts save: what is free is shared out to the two operands in some even parts."""
         found = np.zeros_like(left)
         indices, touched = self.meeting.extents[1], self.meeting.turned.touched
+        gains = sizes.gains or pinned_gains(self.meeting, sizes)
         for share in range(SHARES + 1):
             saved = np.zeros_like(left)
             for (_, theirs, size, _, theirs_stay), part in zip(self._phases, (share, SHARES - share), strict=True):
                 many = np.minimum(left * part // (SHARES * max(1, theirs.words * size)), indices)
-                rows, all_of = (sizes.place, sizes.staying) if theirs_stay else (sizes.place_blocks, sizes.blocked)
-                again = np.minimum(sizes.gains[rows, many], all_of - touched)
+                rows, all_of = (gains.by_tile, sizes.staying) if theirs_stay else (gains.by_block, sizes.blocked)
+                again = np.minimum(gains.saves[rows, many], all_of - touched)
                 saved += again * theirs.moves * theirs.words * size
             found = np.maximum(found, saved)
         return found

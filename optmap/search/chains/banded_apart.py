@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from optmap.search.chains.banded_sizes import sums
 from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.pair import PairOperand
 from optmap.search.chains.streaming import Alone, Apart
@@ -44,6 +45,16 @@ def best_apart_banded(alone: Alone, band: IndexBand, memory: int, once: tuple[st
     return min(
         (way.near(first, memory, once) for first, way in found[:REFINED]), key=lambda each: each.words, default=None
     )
+
+
+def least_apart_banded(alone: Alone, band: IndexBand) -> int:
+    """Words that every mapping of a product by itself moves under a band.
+
+    Args:
+        alone: the product.
+        band: of its rows and columns.
+    """
+    return _kept(alone, band, 0).once
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +94,11 @@ class _Kept:
         meeting = meeting_of(rows, columns, self.band)
         return meeting, meeting.turned
 
-    def _visits(self, groups: Collection[int], tiled: int, tile: int) -> Ints:
-        """Visits of the elements of a tensor, added up over one of its groups: a number for every index of the other.
-
-        Args:
-            groups: of the tensor, the one of which the indices are first.
-            tiled: group of which a tensor has no dim: how often it comes.
-            tile: of that group.
-        """
-        index, other = groups
-        times = -(-self.alone.extents[tiled] // tile)
-        if tiled < BAND:
-            mine = self._meetings[1 - tiled].visits(tile)
-            if index < BAND:
-                return mine * self.alone.extents[other]
-            return np.full(self.alone.extents[index], mine.sum())
-        low, high = self._meetings[index].whole
-        return (high - low) * times
-
     def _total(self, groups: Collection[int], tiled: int, tiles: Ints) -> Ints:
         """All visits of a tensor, for every size of tiles."""
         if tiled < BAND:
             (free,) = (self.alone.extents[each] for each in groups if each >= BAND)
-            return self._meetings[1 - tiled].all_visits(tiles) * free
+            return np.asarray(self._meetings[1 - tiled].all_visits(tiles) * free)
         return self._meetings[0].points * -(-self.alone.extents[tiled] // tiles)
 
     def _index(self, tiles: Ints) -> Ints:
@@ -148,25 +141,34 @@ class _Kept:
 
     def _sizes(self, tiles: Ints, others_tiles: Ints) -> _TilePairs:
         """Some sizes of tiles of the first group with some of the second one."""
-        own, near, far, (first, second, third) = self._roles
+        _, near, far, (first, second, third) = self._roles
         one, other = tiles[:, None], others_tiles[None, :]
-        words = self._statistic(one, other)
-        for operand, groups, tiled, many in (
-            (near, (first, third), second, self._total((first, third), second, others_tiles)[None, :]),
-            (far, (second, third), first, self._total((second, third), first, tiles)[:, None]),
-            (own, (first, second), third, None),
-        ):
-            elements = self._elements(groups, tiled)
-            visits = elements if many is None else many
-            words = words + (visits * operand.moves - elements * operand.free) * operand.words
-        again = self._total((second, third), first, tiles) - self._elements((second, third), first)
-        coming = [each[:, None] * far.moves * far.words for each in (again, self._index(tiles))]
-        return _TilePairs(tiles, others_tiles, self._room(one, other), words, coming[0], coming[1])
+        again = self._again(far, (second, third), first, one)
+        words = self.once + again + self._again(near, (first, third), second, other) + self._statistic(one, other)
+        index = self._index(one) * far.moves * far.words
+        return _TilePairs(tiles, others_tiles, self._room(one, other), words, again, index)
 
-    @lru_cache(maxsize=256)  # noqa: B019  (these are few, and kept)
-    def _elements(self, groups: tuple[int, int], tiled: int) -> int:
+    def _again(self, operand: PairOperand, groups: Collection[int], tiled: int, tiles: Ints) -> Ints:
+        """Words of a tensor that come again, for every size of tiles of the group that it has no dim of."""
+        visits = self._total(groups, tiled, tiles) - self._elements(groups, tiled)
+        return np.asarray(visits * operand.moves * operand.words)
+
+    @cached_property
+    def once(self) -> int:
+        """Words that move where every element comes once, without the statistic of rows."""
+        own, near, far, (first, second, third) = self._roles
+        return sum(
+            self._elements(groups, tiled) * (operand.moves - operand.free) * operand.words
+            for operand, groups, tiled in (
+                (own, (first, second), third),
+                (near, (first, third), second),
+                (far, (second, third), first),
+            )
+        )
+
+    def _elements(self, groups: Collection[int], tiled: int) -> int:
         """Elements of a tensor that are touched."""
-        return int(self._visits(groups, tiled, self.alone.extents[tiled]).sum())
+        return int(self._total(groups, tiled, np.array([self.alone.extents[tiled]]))[0])
 
     def _best(self, sizes: _TilePairs, memory: int, once: Collection[str], below: int = FAR) -> Apart | None:
         """The best one of some sizes, if it moves less than so many words."""
@@ -179,15 +181,16 @@ class _Kept:
         ):
             if operand.name in once:
                 fits &= trips == 1
-        if not fits.any():
-            return None
         cost = far.words * self.alone.extents[third]
         least = sizes.words - np.minimum(sizes.again, left // max(1, cost) * sizes.index)  # with pinned indices
-        words = np.where(fits & (least < below), sizes.words, FAR)
+        fits &= least < below
+        if not fits.any():
+            return None
+        words = np.where(fits, sizes.words, FAR)
         best: Apart | None = None
         order = np.argpartition(words, min(LOOKED, words.size - 1), axis=None)[: LOOKED + 1]
         for place in zip(*np.unravel_index(order, words.shape), strict=True):
-            if words[place] < FAR and least[place] < below:
+            if fits[place] and least[place] < below:
                 pinned, saved, last = self._pinned(int(sizes.tiles[place[0]]), int(left[place]))
                 found = int(words[place]) - saved
                 if found < below:
@@ -231,12 +234,11 @@ class _Kept:
 
     def _statistic(self, one: Ints, other: Ints) -> Ints:
         """Words of the statistic of rows that move, at most."""
-        words = np.zeros_like(one * other)
         if self.alone.rows is None:
-            return words
+            return np.zeros((1, 1), np.int64)
         (statistic, group), (first, second, _) = self.alone.rows, self._roles[3]
         meeting = self._meetings[group]
-        visits = words + meeting.touched
+        visits = np.full((1, 1), meeting.touched)
         for g, tile in ((first, one), (second, other)):
             if g < BAND and group not in (g, first):
                 visits = visits // meeting.touched * meeting.all_visits(tile)
@@ -259,7 +261,7 @@ class _Kept:
             return 0, 0, False
         return many, max(saves), saves[1] > saves[0]
 
-    @lru_cache(maxsize=256)  # noqa: B019
+    @lru_cache(maxsize=1024)  # noqa: B019  (these are few, and kept)
     def _gains(self, one: int) -> tuple[Ints, Ints]:
         """Words that are saved by pinning so many of the first indices of the second group, and of the last ones.
 
@@ -267,9 +269,14 @@ class _Kept:
             one: size of tiles of the first group.
         """
         _, _, far, (first, second, third) = self._roles
-        every = self._visits((second, third), first, self.alone.extents[first])
-        again = (self._visits((second, third), first, one) - every) * far.moves * far.words
-        one_way, other_way = (np.concatenate([[0], np.cumsum(each)]) for each in (again, again[::-1]))
+        if first >= BAND:
+            low, high = self._meetings[second].whole
+            again = (high - low) * (-(-self.alone.extents[first] // one) - 1)
+        else:
+            every = np.maximum(self._meetings[1 - first].visits(one) - 1, 0)
+            extents = self.alone.extents
+            again = every * extents[third] if second < BAND else np.full(extents[second], every.sum())
+        one_way, other_way = (sums(each) * (far.moves * far.words) for each in (again, again[::-1]))
         return one_way, other_way
 
 

@@ -15,6 +15,22 @@ PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
 
 
 @dataclass(frozen=True, slots=True)
+class PinnedGains:
+    """Visits that pinned indices of the inner side save at most, the first or the last ones, of members one by one."""
+
+    by_tile: Ints
+    """Rows of `saves` where indices come with every outer tile."""
+    by_block: Ints
+    """Those where they come with every block."""
+    saves: Ints
+    """By row and number of indices."""
+
+    def of(self, some: Ints) -> PinnedGains:
+        """Those of some members."""
+        return PinnedGains(self.by_tile[some], self.by_block[some], self.saves)
+
+
+@dataclass(frozen=True, slots=True)
 class MemberSizes:
     """Sizes of members, one by one, with what they visit."""
 
@@ -29,16 +45,13 @@ class MemberSizes:
     """Visits of indices of the outer side by inner tiles."""
     held: Ints
     """The most indices of the inner side that an outer tile meets in an inner tile."""
-    place: Ints
-    """Rows of `gains` for outer tiles, and for blocks."""
-    place_blocks: Ints
-    gains: Ints
-    """Visits that pinned indices save, by tile or block and number of indices."""
+    gains: PinnedGains | None = None
+    """Where they are known of all these members."""
 
     def of(self, some: Ints) -> MemberSizes:
         """Some of them."""
         arrays: dict[str, Ints] = {name: getattr(self, name)[some] for name in self.__slots__ if name != "gains"}
-        return replace(self, **arrays)
+        return MemberSizes(**arrays, gains=None if self.gains is None else self.gains.of(some))
 
 
 def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> MemberSizes:
@@ -50,30 +63,39 @@ def sizes_of(meeting: BandMeeting, tile: Ints, inner: Ints, block: Ints) -> Memb
         inner: of inner tiles.
         block: of blocks of the outer tiles.
     """
-    staying, rows, held, blocked, *places = (np.zeros_like(tile) for _ in range(6))
-    gains: dict[tuple[int, int], Ints] = {}
-    for size in np.unique(inner).tolist():
-        rows[inner == size] = meeting.visits(size).sum()
-    for size in np.unique(tile).tolist():
-        (mine,) = np.nonzero(tile == size)
-        sizes, place = np.unique(inner[mine], return_inverse=True)
-        staying[mine] = meeting.staying(size, sizes)[place]
-        held[mine] = np.minimum(inner[mine], meeting.longest(size))
-        places[0][mine] = _row(gains, meeting, size, size)
-        for some in np.unique(block[mine]).tolist():
-            these = mine[block[mine] == some]
-            blocked[these] = meeting.turned.visits(size, some).sum()
-            places[1][these] = _row(gains, meeting, size, some)
-    every = np.array(list(gains.values()), np.int64)
-    return MemberSizes(tile, inner, block, staying, blocked, rows, held, places[0], places[1], every)
+    (tiles, tile_at), (inners, inner_at) = (np.unique(each, return_inverse=True) for each in (tile, inner))
+    pairs, pair_at = np.unique(tile * (meeting.extents[0] + 1) + block, return_inverse=True)
+    blocked = meeting.turned.blocks_visited(*np.divmod(pairs, meeting.extents[0] + 1))
+    return MemberSizes(
+        tile=tile,
+        inner=inner,
+        block=block,
+        staying=meeting.staying(tiles, inners)[tile_at, inner_at],
+        blocked=blocked[pair_at],
+        rows=meeting.all_visits(inner),
+        held=np.minimum(inner, meeting.longest(tiles)[tile_at]),
+    )
 
 
-def _row(gains: dict[tuple[int, int], Ints], meeting: BandMeeting, tile: int, block: int) -> int:
-    """The place of what pinned indices save at most with some blocks, which is looked for where it is not known."""
-    if (tile, block) not in gains:
-        again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
-        gains[tile, block] = np.maximum(sums(again), sums(again[::-1]))
-    return list(gains).index((tile, block))
+def pinned_gains(meeting: BandMeeting, sizes: MemberSizes) -> PinnedGains:
+    """What pinned indices of the inner side save of some members.
+
+    Args:
+        meeting: of the outer side and the inner side.
+        sizes: of the members.
+    """
+    beyond = meeting.extents[0] + 1
+    pairs = np.concatenate([sizes.tile * beyond + each for each in (sizes.tile, sizes.block)])
+    different, rows = np.unique(pairs, return_inverse=True)
+    saves = [_pinned_gains(meeting, *divmod(pair, beyond)) for pair in different.tolist()]
+    by_tile, by_block = np.split(rows, 2)
+    return PinnedGains(by_tile, by_block, np.array(saves, np.int64))
+
+
+@lru_cache(maxsize=1024)
+def _pinned_gains(meeting: BandMeeting, tile: int, block: int) -> Ints:
+    again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
+    return np.maximum(sums(again), sums(again[::-1]))
 
 
 def sums(some: Ints) -> Ints:
@@ -92,4 +114,5 @@ def first_sizes(meeting: BandMeeting) -> MemberSizes:
         for block in sorted({-(-tile // part) for part in PARTS} | {1})
     ]
     tile, inner, block = np.array(found, np.int64).T
-    return sizes_of(meeting, tile, inner, block)
+    sizes = sizes_of(meeting, tile, inner, block)
+    return replace(sizes, gains=pinned_gains(meeting, sizes))

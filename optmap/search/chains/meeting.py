@@ -74,21 +74,38 @@ class BandMeeting:
         low, high = self.whole
         return int((high - low).max())
 
-    @lru_cache(maxsize=4096)  # noqa: B019  (meetings are few, and kept)
+    @cached_property
+    def firsts(self) -> Ints:
+        """By size of tiles of the own dim, from 0 on: iterations of the first one where that is shorter.
+
+        They are 0 where the last one is shorter, or none.
+        """
+        tiles = np.arange(1, self.extents[0] + 1, dtype=np.int64)
+        rest = self.extents[0] % tiles
+        met = []
+        for first in (np.zeros_like(rest), rest):
+            tile, start, beyond = self._tiles(tiles, first)
+            low, high = self.met(start, beyond)
+            met.append(np.add.reduceat(high - low, np.searchsorted(tile, np.arange(tiles.size))))
+        return np.append(0, np.where(met[1] < met[0], rest, 0))
+
     def first(self, tile: int) -> int:
         """Iterations of the first tile of the own dim where it is shorter; 0 where the last one is, or none."""
-        rest = self.extents[0] % tile
-        if not rest:
-            return 0
-        met = [(high - low).sum() for low, high in (self.met(*self._tiles(tile, first)) for first in (0, rest))]
-        return rest if met[1] < met[0] else 0
+        return int(self.firsts[tile])
 
-    def _tiles(self, tile: int, first: int) -> tuple[Ints, Ints]:
-        """First and beyond of tiles of the own dim, the first one of which may be shorter."""
-        start = np.arange(first - tile if first else 0, self.extents[0], tile, dtype=np.int64)
-        return np.maximum(start, 0), np.minimum(start + tile, self.extents[0])
+    def _tiles(self, tiles: Ints, first: Ints) -> tuple[Ints, Ints, Ints]:
+        """Tiles of the own dim of several sizes, the first ones of which may be shorter.
 
-    @lru_cache(maxsize=1024)  # noqa: B019
+        Returns:
+            Of each tile the number of its size, its first index and the one beyond, in order.
+        """
+        ahead = -first % tiles
+        many = -(-(self.extents[0] + ahead) // tiles)
+        size = np.repeat(np.arange(tiles.size), many)
+        start = (np.arange(size.size) - (np.cumsum(many) - many)[size]) * tiles[size] - ahead[size]
+        return size, np.maximum(start, 0), np.minimum(start + tiles[size], self.extents[0])
+
+    @lru_cache(maxsize=1024)  # noqa: B019  (meetings are few, and kept)
     def visits(self, tile: int, block: int | None = None) -> Ints:
         """How many tiles of the other dim each index meets; if a block is given, blocks of these tiles."""
         (low, high), begin = self.whole, self.turned.first(tile)
@@ -96,79 +113,149 @@ class BandMeeting:
         return np.where(high > low, last - first + 1, 0)
 
     def all_visits(self, tiles: Ints) -> Ints:
-        """How many tiles of the other dim all indices meet together.
+        """How many tiles of the other dim all indices meet together, by size of these."""
+        return self._all_visits[tiles]
+
+    @cached_property
+    def _all_visits(self) -> Ints:
+        every = np.arange(1, self.extents[1] + 1, dtype=np.int64)
+        return np.append(0, self.blocks_visited(every, every))
+
+    def blocks_visited(self, tiles: Ints, blocks: Ints) -> Ints:
+        """How many blocks of tiles of the other dim all indices meet together.
+
+        Args:
+            tiles: sizes of these.
+            blocks: of each of them, the size of its blocks.
+        """
+        first = self.turned.firsts[tiles]
+        low, last = self._ends
+        found = np.full_like(tiles, sum(times * (beyond - begin) for begin, beyond, times in low))
+        for sign, runs in ((1, last), (-1, low)):
+            for begin, beyond, times in runs:
+                places = [_places_before(index, tiles, blocks, first) for index in (begin, beyond)]
+                found += sign * times * (places[1] - places[0])
+        return found
+
+    @cached_property
+    def _ends(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+        """First indices that are met, and last ones: runs of numbers, each as often, with how often that is."""
+        low, high = self.whole
+        some = high > low
+        return _runs(low[some]), _runs(high[some] - 1)
+
+    def most_visits(self, tiles: Ints) -> Ints:
+        """How many tiles of the other dim one index meets at most.
 
         Args:
             tiles: sizes of these; what is known of some is not counted again.
         """
-        return np.asarray(self._counted(tiles)[0][tiles])
-
-    def most_visits(self, tiles: Ints) -> Ints:
-        """How many tiles of the other dim one index meets at most, by size of these."""
-        return np.asarray(self._counted(tiles)[1][tiles])
-
-    def _counted(self, tiles: Ints) -> Ints:
-        """What is known of all sizes of tiles, of some of them at least."""
-        (low, high), known = self.whole, self._known
-        for tile in np.unique(tiles[known[1, tiles] < 0]).tolist():
+        (low, high), known = self.whole, self._most_visits
+        missing = known[tiles] < 0
+        for tile in np.unique(tiles[missing]).tolist() if missing.any() else ():
             ahead = -self.turned.first(tile) % tile
-            visits = np.where(high > low, (high - 1 + ahead) // tile - (low + ahead) // tile + 1, 0)
-            known[:, tile] = visits.sum(), visits.max()
-        return known
+            known[tile] = np.where(high > low, (high - 1 + ahead) // tile - (low + ahead) // tile + 1, 0).max()
+        return known[tiles]
 
     @cached_property
-    def _known(self) -> Ints:
-        """`all_visits` and `most_visits` by size of tiles; less than none where that was not asked for."""
-        return np.full((2, self.extents[1] + 1), -1, np.int64)
+    def _most_visits(self) -> Ints:
+        """By size of tiles; less than none where that was not asked for."""
+        return np.full(self.extents[1] + 1, -1, np.int64)
 
-    @lru_cache(maxsize=256)  # noqa: B019
-    def strips(self, tile: int) -> tuple[Ints, Ints]:
-        """First and beyond of what each tile of the own dim meets, of those that meet something."""
-        low, high = self.met(*self._tiles(tile, self.first(tile)))
+    def _strips(self, tiles: Ints) -> tuple[Ints, Ints, Ints]:
+        """First and beyond of what each tile of the own dim meets, of those that meet something.
+
+        Args:
+            tiles: sizes of these.
+
+        Returns:
+            The number of the size, and both.
+        """
+        size, start, beyond = self._tiles(tiles, self.firsts[tiles])
+        low, high = self.met(start, beyond)
         some = high > low
-        return low[some], high[some]
+        return size[some], low[some], high[some]
 
-    def overlaps(self, tile: int, inner: Ints) -> tuple[Ints, Ints]:
+    def _overlaps(self, tiles: Ints, inner: Ints) -> tuple[Ints, Ints, Ints]:
         """What is there in the last inner tile of a tile and in the first one of the next: it does not come again.
 
         Args:
-            tile: of the own dim.
+            tiles: sizes of tiles of the own dim.
             inner: sizes of tiles of the other dim.
 
         Returns:
-            First and beyond, by pair of neighbours and size.
+            Of pairs of neighbours the number of the size; first and beyond, by pair and size of inner tiles.
         """
-        low, high = (each[:, None] for each in self.strips(tile))
-        ahead = np.array([-self.turned.first(size) % size for size in inner.tolist()])
-        last, first = ((each + ahead) // inner * inner - ahead for each in (high[:-1] - 1, low[1:]))
-        start = np.maximum(np.maximum(low[:-1], last), np.maximum(low[1:], first))
-        end = np.minimum(np.minimum(high[:-1], last + inner), np.minimum(high[1:], first + inner))
-        return start, np.maximum(start, end)
+        size, low, high = self._strips(tiles)
+        (before,) = np.nonzero(size[1:] == size[:-1])
+        low, high = low[:, None], high[:, None]
+        ahead = -self.turned.firsts[inner] % inner
+        last, first = ((each + ahead) // inner * inner - ahead for each in (high[before] - 1, low[before + 1]))
+        start = np.maximum(np.maximum(low[before], last), np.maximum(low[before + 1], first))
+        end = np.minimum(np.minimum(high[before], last + inner), np.minimum(high[before + 1], first + inner))
+        return size[before], start, np.maximum(start, end)
 
-    def staying(self, tile: int, inner: Ints) -> Ints:
+    def staying(self, tiles: Ints, inner: Ints) -> Ints:
         """Visits of all indices of the other dim together, where a tile of theirs stays inside a tile of the own dim.
 
         Args:
-            tile: of the own dim.
+            tiles: sizes of tiles of the own dim.
             inner: sizes of tiles of the other dim.
-        """
-        low, high = self.strips(tile)
-        start, end = self.overlaps(tile, inner)
-        return np.asarray((high - low).sum() - (end - start).sum(axis=0))
 
-    @lru_cache(maxsize=1024)  # noqa: B019
+        Returns:
+            By both sizes.
+        """
+        size, start, end = self._overlaps(tiles, inner)
+        found = np.repeat(self.turned.all_visits(tiles)[:, None], inner.size, axis=1)
+        if size.size:
+            some, begin = np.unique(size, return_index=True)
+            found[some] -= np.add.reduceat(end - start, begin, axis=0)
+        return found
+
+    @lru_cache(maxsize=1024)  # noqa: B019  (meetings are few, and kept)
     def staying_each(self, tile: int, inner: int) -> Ints:
-        """The same for one size, index by index."""
-        start, end = (each[:, 0] for each in self.overlaps(tile, np.array([inner])))
+        """The same for one size of each, index by index."""
+        _, start, end = self._overlaps(np.array([tile]), np.array([inner]))
         steps = np.zeros(self.extents[1] + 1, np.int64)
-        np.add.at(steps, start, 1)
-        np.add.at(steps, end, -1)
+        np.add.at(steps, start[:, 0], 1)
+        np.add.at(steps, end[:, 0], -1)
         return np.asarray(self.turned.visits(tile) - np.cumsum(steps)[:-1])
 
-    def longest(self, tile: int) -> int:
-        """The most that a tile of the own dim meets."""
-        low, high = self.strips(tile)
-        return int((high - low).max())
+    def longest(self, tiles: Ints) -> Ints:
+        """The most that a tile of the own dim meets, by size of tiles."""
+        size, low, high = self._strips(tiles)
+        return np.asarray(np.maximum.reduceat(high - low, np.searchsorted(size, np.arange(tiles.size))))
+
+
+def _runs(some: Ints) -> list[tuple[int, int, int]]:
+    """Numbers that follow each other, each as often among some: first, beyond, and how often."""
+    values, times = np.unique(some, return_counts=True)
+    (new,) = np.nonzero(np.append(True, (np.diff(values) != 1) | (np.diff(times) != 0)))
+    last = np.append(new[1:], values.size) - 1
+    return list(zip(values[new].tolist(), (values[last] + 1).tolist(), times[new].tolist(), strict=True))
+
+
+def _parts_before(index: Ints, size: Ints) -> Ints:
+    """The sum of the numbers of the parts of one size in which all indices before one are."""
+    whole = index // size
+    return np.asarray(size * (whole * (whole - 1) // 2) + whole * (index - whole * size))
+
+
+def _places_before(index: int, tile: Ints, block: Ints, first: Ints) -> Ints:
+    """The sum of `_place` over all indices before one, but for a number that every index adds.
+
+    Source: the sum of n // s over n < x is s*q*(q-1)/2 + q*r for x = q*s + r.
+    """
+    early = np.minimum(index, first)
+    inside = index - early
+    whole = inside // tile
+    return np.asarray(
+        _parts_before(early, block)
+        - early * -(-first // block)
+        + -(-tile // block) * _parts_before(inside, tile)
+        + whole * _parts_before(tile, block)
+        + _parts_before(inside - whole * tile, block)
+    )
 
 
 def _place(index: Ints, tile: int, block: int, first: int) -> Ints:

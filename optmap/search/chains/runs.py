@@ -16,7 +16,7 @@ from math import prod
 
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.search.chains.banded import best_fused_banded
-from optmap.search.chains.banded_apart import best_apart_banded
+from optmap.search.chains.banded_apart import best_apart_banded, least_apart_banded
 from optmap.search.chains.family import Fused, best_fused, smallest_tiles
 from optmap.search.chains.pair import ProductPair, ProductStep, pair_of
 from optmap.search.chains.streaming import Apart, best_apart, products_of
@@ -125,6 +125,8 @@ def best_run(
     rows, pair = rows_of(workload, steps), pair_of(workload, steps[0], steps[1])
     extent = 0 if rows is None else workload.extents[rows]
     whole = _Strip(workload=workload, steps=steps, memory=memory, stores=stores, apart=apart, clock=clock, band=band)
+    if band is not None and not apart:
+        whole = replace(whole, known=whole.together)
     best = whole.best()
     if pair.rows is not None:
         statistic = pair.rows.words * pair.sides[pair.rows.side].extent
@@ -181,6 +183,13 @@ class _Strip:
     """Whether the statistic of a function of rows has its room outside of that memory."""
     band: IndexBand | None = None
     """Of the dims of the intermediate of two products."""
+    known: Fused | None = None
+    """The best mapping that does both of these together: what is to move more is not looked for."""
+
+    @property
+    def together(self) -> Fused | None:
+        """The mapping of two products under a band that does them together and moves the fewest words."""
+        return None if self.band is None else best_fused_banded(self._pair(0, ()), self.band, self.memory)
 
     def best(self) -> Run | None:
         """The mapping that moves the fewest words; None if none fits."""
@@ -227,7 +236,7 @@ class _Strip:
             return None  # functions are done with their own product only
         pair = self._pair(first, inside)
         if self.band is not None:
-            return best_fused_banded(pair, self.band, room)
+            return self.known or self.together
         return best_fused(pair, room, self.clock)
 
     def _alone(self, number: int, room: int, inside: list[str], before: Way, after: Way) -> Apart | None:
@@ -241,10 +250,17 @@ class _Strip:
         if after is Way.DONE and self.steps[number].functions:
             once.append(pair.shared.name)
         if self.band is not None:
+            if not shared and self.known is not None and self._least_apart(self.band) > self.known.words:
+                return None
             member = best_apart_banded(alone, self.band, room, tuple(once))
         else:
             member = best_apart(alone, room, once)
         return None if member is None else replace(member, words=member.words * pair.times)
+
+    def _least_apart(self, band: IndexBand) -> int:
+        """Words that two products by themselves move at least, with the intermediate stored and loaded."""
+        pair = self._pair(0, ())
+        return pair.times * sum(least_apart_banded(alone, band) for alone in products_of(pair))
 
     def _pair(self, first: int, inside: Sequence[str]) -> ProductPair:
         return pair_of(
