@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from optmap.answers.documents.carried import carried_document, floor_document, read_carried, read_floor
-from optmap.answers.over_capacity.capacity_curve import room_of
+from optmap.answers.over_capacity.capacity_curve import AnyAnswer, room_of
 from optmap.base.clock import SEARCHED, Clock, limited
 from optmap.base.errors import InfeasibleError, LimitError
 from optmap.base.texts import several
@@ -26,7 +25,6 @@ from optmap.sweeps.engines.engine import CAPACITIES
 from optmap.sweeps.engines.local import default_jobs
 from optmap.workloads.workload import Workload
 
-AnyAnswer = Answer[Any, Any]
 LEAST_SECONDS = 1.0
 """That an answer has, however late it is begun."""
 USUAL = ""
@@ -186,12 +184,15 @@ def floor_of(workload: Workload, words: int) -> LowerBound:
 
 
 def answer_line(text: str) -> str:
-    """The answer to a task, a line of text in and one out: an empty document where nothing fits."""
+    """The answer to a task, a line of text in and one out: an empty document where nothing fits, or it is late."""
     fields = Fields.of(json.loads(text), "task")
     workload = _workload(json.dumps(fields.get("workload")))
     clock = Clock.after(fields.number("seconds"))
     here = Capacities(workload, fields.text("objective"), clock, jobs=1, tell=lambda _: None)
-    found = here.answer(CapacityTask(fields.integer("words"), fields.text("method")))
+    try:
+        found = here.answer(CapacityTask(fields.integer("words"), fields.text("method")))
+    except LimitError:
+        found = None
     if isinstance(found, LowerBound):
         return json.dumps(floor_document(found))
     return json.dumps({} if found is None else carried_document(found))

@@ -14,13 +14,13 @@ import optmap
 from optmap.answers.over_capacity.capacity_curve import Tracer
 from optmap.base import clock
 from optmap.base.clock import NO_LIMIT
-from optmap.base.errors import InfeasibleError, InputError
+from optmap.base.errors import InfeasibleError, InputError, LimitError
 from optmap.bounds import bounds
 from optmap.cli.app import app
 from optmap.files.inputs import workload_of
 from optmap.search.iooub.grid import _kept_grid
 from optmap.sweeps import Slot
-from optmap.sweeps.capacities import Capacities
+from optmap.sweeps.capacities import Capacities, CapacityTask, answer_line
 from optmap.sweeps.engines import beside
 
 PAIR = "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]"
@@ -84,7 +84,7 @@ def test_no_capacity_is_asked_for_twice(monkeypatch):
         return answer(self, task)
 
     monkeypatch.setattr(Capacities, "answer", noted)
-    optmap.curve(PAIR, extents=SMALL, semantics="assign", within=0)
+    optmap.curve(PAIR, extents=SMALL, semantics="assign", within=0, jobs=1)
     assert len(asked) == len(set(asked)) > 30
     assert {task.method for task in asked} == {"", "apart", "floor"}
 
@@ -195,6 +195,7 @@ def shared():
             made._beside._start()
             (slot,) = made._beside._slots
             while not slot.ready:
+                made._beside._wait()
                 slot.receive()
             return made
 
@@ -248,6 +249,16 @@ def test_a_process_that_is_stuck_is_ended(shared, monkeypatch):
     monkeypatch.setattr(slot, "receive", lambda: ([], False))
     assert None not in both.mappings([3, 5, 9, 20, 40])
     assert both._beside._slots == []
+
+
+def test_a_process_that_is_late_says_so_and_goes_on(monkeypatch):
+    def late(self, task):
+        raise LimitError("the time was over")
+
+    monkeypatch.setattr(Capacities, "answer", late)
+    made = Capacities(workload_of(PAIR, SMALL, None, None), "traffic", NO_LIMIT, jobs=1, tell=str)
+    task = CapacityTask(20, "")
+    assert made._read(task, answer_line(made._text(task))) is None
 
 
 def test_what_a_process_had_that_ends_is_answered_here(shared, monkeypatch):

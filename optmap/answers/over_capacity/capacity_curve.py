@@ -105,11 +105,6 @@ Ask = Callable[[Sequence[int]], Sequence[AnyAnswer | None]]
 """The best mappings at capacities in words; None where none fits, or the time was over."""
 
 
-def _fall(low: AnyAnswer, high: AnyAnswer) -> float:
-    """How far words fall from one mapping to another, on a logarithmic scale."""
-    return log(max(words_of(low), 1) / max(words_of(high), 1))
-
-
 @dataclass(frozen=True, slots=True)
 class _Gap:
     """What lies between two mappings."""
@@ -123,8 +118,8 @@ class _Gap:
 
     @property
     def fall(self) -> float:
-        """How far words fall across it."""
-        return _fall(self.low, self.high)
+        """How far words fall across it, on a logarithmic scale."""
+        return log(max(words_of(self.low), 1) / max(words_of(self.high), 1))
 
     def cut(self, middle: int, answer: AnyAnswer) -> tuple[_Gap, _Gap]:
         """Both parts of it.

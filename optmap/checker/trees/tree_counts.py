@@ -284,7 +284,10 @@ class _Counts:
             grids = [(loop.tile, loop.ahead) for loop in leaf.above.loops if loop.dim == dim]
             kinds[dim] = every_course(extent, grids) if dim in apart else courses(extent, grids, tuple(cuts))
         most = EVERY if apart else MOST
-        need(prod(map(len, kinds.values())) <= most, "not counted: too many kinds of iterations of pinned dims")
+        need(
+            prod(map(len, kinds.values())) <= most,
+            "not counted: too many kinds of iterations of dims that are pinned or of several accesses",
+        )
         if self.band is None:
             return self._most(kinds, held)
         others = {d: own for d, own in kinds.items() if d not in self.band.dims}

@@ -122,11 +122,11 @@ def best_run(
         clock: when it is late, the best so far is taken.
         band: of the two dims of an intermediate: two products only, each mapping priced under it.
     """
-    rows, pair = rows_of(workload, steps), pair_of(workload, steps[0], steps[1])
+    rows, pair = rows_of(workload, steps), pair_of(workload, steps[0], steps[1], stores=stores)
     extent = 0 if rows is None else workload.extents[rows]
     whole = _Strip(workload=workload, steps=steps, memory=memory, stores=stores, apart=apart, clock=clock, band=band)
     if band is not None and not apart:
-        whole = replace(whole, known=whole.together)
+        whole = replace(whole, known=best_fused_banded(pair, band, memory))
     best = whole.best()
     if pair.rows is not None:
         statistic = pair.rows.words * pair.sides[pair.rows.side].extent
@@ -184,12 +184,7 @@ class _Strip:
     band: IndexBand | None = None
     """Of the dims of the intermediate of two products."""
     known: Fused | None = None
-    """The best mapping that does both of these together: what is to move more is not looked for."""
-
-    @property
-    def together(self) -> Fused | None:
-        """The mapping of two products under a band that does them together and moves the fewest words."""
-        return None if self.band is None else best_fused_banded(self._pair(0, ()), self.band, self.memory)
+    """The best mapping that does both of these together, None if none fits: what is to move more is not looked for."""
 
     def best(self) -> Run | None:
         """The mapping that moves the fewest words; None if none fits."""
@@ -236,7 +231,7 @@ class _Strip:
             return None  # functions are done with their own product only
         pair = self._pair(first, inside)
         if self.band is not None:
-            return self.known or self.together
+            return self.known
         return best_fused(pair, room, self.clock)
 
     def _alone(self, number: int, room: int, inside: list[str], before: Way, after: Way) -> Apart | None:

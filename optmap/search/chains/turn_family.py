@@ -43,7 +43,7 @@ WIRED = "wires have prices, which are in no bound"
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A member, and what it costs is made of."""
+    """A member, and of what its cost is made up."""
 
     member: TurnMember
     problems: tuple[NestProblem, ...]

@@ -84,10 +84,8 @@ class Beside(Generic[T, R]):
             A task, and its answer; spare ones and those of a call before this one, too.
         """
         open_, sent = set(tasks), set(self._sent.values())
-        left, more = (
-            deque(each for each in tasks if each not in sent),
-            deque(each for each in spare if each not in sent),
-        )
+        left = deque(each for each in tasks if each not in sent)
+        more = deque(each for each in reversed(spare) if each not in sent)
         begun = False
         while open_ and not (begun and stopping()):
             begun = True
@@ -126,9 +124,12 @@ class Beside(Generic[T, R]):
         """Give processes that are ready the last ones of the tasks that are left, but not what is next here."""
         for slot in self._slots:
             while slot.ready and slot.waiting < AHEAD and (len(left) > 1 or (more and not slot.waiting)):
-                task, number = left.pop() if len(left) > 1 else more.popleft(), next(self._numbers)
-                self._sent[number] = task
-                slot.send(PointTask(number=number, text=self._text(task), seconds=STUCK_SECONDS))
+                tasks = left if len(left) > 1 else more
+                sent = PointTask(number=next(self._numbers), text=self._text(tasks[-1]), seconds=STUCK_SECONDS)
+                if not slot.fits(sent):
+                    break
+                self._sent[sent.number] = tasks.pop()
+                slot.send(sent)
 
     def _received(self, left: deque[T], open_: set[T]) -> Iterator[tuple[T, R]]:
         """What other processes have answered; what one had that has ended goes back to what is left."""
@@ -141,7 +142,8 @@ class Beside(Generic[T, R]):
             stuck = not ended and slot.ready and slot.seconds_left <= 0
             if ended or stuck:
                 lost, waiting = slot.end(overdue=stuck)
-                back = [self._sent.pop(each) for each in ([one.number for one in lost] + [t.number for t in waiting])]
+                numbers = [*(each.number for each in lost), *(each.number for each in waiting)]
+                back = [self._sent.pop(number) for number in numbers]
                 left.extend(task for task in back if task in open_)
                 self._slots.remove(slot)
                 self._others -= 1
