@@ -170,6 +170,23 @@ def test_a_mapping_of_long_rows_has_blocks_that_are_counted() -> None:
     assert masked.best_priced(question_of(workload, memory="65536w"), together=True) is not None
 
 
+def test_mappings_of_very_long_rows_have_blocks_that_are_counted() -> None:
+    """Rows that are too long to be priced under the condition: a mapping without it, in blocks of several indices."""
+    tokens, head = 40_000, 64
+    extents = {"h": 1, "m": tokens, "l": tokens, "k": head, "n": head}
+    workload = parse_workload(CHAINS[0].replace("?", "l <= m"), extents)
+    question, plain = question_of(workload, memory="400000w"), workload.without_conditions
+    found = family_of(plain)(question_of(plain, memory="300000w"), together=True)
+    assert not isinstance(found, int)
+    nodes = masked.best_masked(question, lambda _: found.nodes)
+    count = count_boxes(MappingTree(workload=workload, machine=question.machine, nodes=nodes))
+    assert count is not None
+    strip = 300_000 // (2 * head)
+    ends = range(tokens, 0, -strip)  # each strip of rows meets the keys up to its end
+    words = 2 * head * (2 * tokens + sum(ends))
+    assert sum(row.loads_words + row.stores_words for row in count.moved) <= words * 11 // 10
+
+
 def test_nothing_is_worse_than_mappings_without_the_conditions() -> None:
     better = 0
     for seed in range(cases(8, 300)):

@@ -36,6 +36,8 @@ ALL, DOUBLING = 32, 4
 """Amounts of room for which mappings are looked for: all up to the first, and so many from one to twice as much."""
 STEPS = (1, 4, 16)
 """Smallest steps of the dims of a condition: with few iterations a mapping is counted, and checked, faster."""
+TRIPS = 2**10
+"""Of such a dim, at most, in mappings that are tried as well where these steps leave more: too many are not counted."""
 SPACE = "mappings of the chain without its conditions that are best for some amounts of room, each counted with them; "
 """What is looked at, before the family in which these are found."""
 PRICED = (
@@ -149,11 +151,12 @@ def _candidates(question: Question, find: Find) -> Iterator[tuple[Node, ...]]:
     (level,) = question.machine.levels
     plain = question.workload.without_conditions
     dims = {dim for each in question.workload.statements for condition in each.domain for dim in condition.dims}
+    steps = sorted({*STEPS, max(STEPS[-1], *(-(-plain.extents[dim] // TRIPS) for dim in dims))})
     seen = set[str]()
     for words in _rooms(2 * level.most_words(question.workload.word_bits)):
         room = replace(level, capacity=Capacity(amount=words, unit="words"))
         nodes = find(replace(question, workload=plain, machine=replace(question.machine, levels=(room,))))
-        for step in STEPS if nodes is not None else ():
+        for step in steps if nodes is not None else ():
             tried = tuple(_coarser(nodes or (), dims, plain.extents, step))
             if str(tried) not in seen:
                 seen.add(str(tried))
