@@ -129,7 +129,7 @@ def test_what_was_traced_is_there_where_somebody_stops(text, monkeypatch):
             clock.stop()
 
     extents = {"i": 9, "j": 8, "k": 7} if text != PAIR else SMALL
-    curve = optmap.curve(text, extents=extents, within=0, progress=tell)
+    curve = optmap.curve(text, extents=extents, within=0, jobs=1, progress=tell)
     assert not curve.complete
     assert len(curve.points) > 2
     assert all(0 < point.bound_words <= point.words for point in curve.points)
