@@ -79,6 +79,7 @@ class ChainGraph:
 
         Raises:
             InfeasibleError: if a statement finds no place.
+            LimitError: if the time was over before parts were found with which all do.
         """
         parts = list(self._parts()) if together else []
         nodes = self._nodes(self._chosen(parts) if parts else ())
@@ -90,7 +91,13 @@ class ChainGraph:
         """The parts with which the fewest words move: what one saves does not depend on what others do."""
         apart = self._words(())
         if apart is None:  # some statement has no place by itself
-            known = {some: words for some in disjoint(parts, _makes) if (words := self._words(some)) is not None}
+            known: dict[tuple[ChainPart, ...], int] = {}
+            for some in disjoint(parts, _makes):
+                if known and self.question.clock.late:
+                    break
+                self.question.clock.check()
+                words = self._words(some)
+                known |= {} if words is None else {some: words}
             return min(known, key=known.__getitem__, default=())
         saves = {part.makes: apart - words for part in parts if (words := self._words((part,))) is not None}
         paying = [part for part in parts if saves.get(part.makes, 0) > 0]
