@@ -113,7 +113,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
         (floor,) = bounds(problem, most, ("compulsory",))
         words = floor.total_words if objective == "traffic" else floor.loads_words
         knee = tracer.knee(found, int(NEAR * words))
-        *points, last = _points((*found, knee or found[-1]), answers)
+        *points, last = _points((*tracer.thinned(found), knee or found[-1]), answers)
     return CapacityCurve(
         workload=found[0].workload,
         objective=objective,

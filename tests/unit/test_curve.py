@@ -165,6 +165,20 @@ def test_the_capacities_in_which_nothing_fits_are_few_and_the_first_that_fits_is
     assert len(asked) < 20
 
 
+def test_lines_are_both_ends_of_a_step_and_few_of_a_slope():
+    def mapping(room, words):
+        return SimpleNamespace(count=SimpleNamespace(levels=[SimpleNamespace(occupancy_words=room)]), exact=words)
+
+    words = [200, 199, 195, 120, 119, 115, 111, 110, 100]
+    front = [mapping(room, moved) for room, moved in enumerate(words)]
+    lines = {
+        within: [each.exact for each in Tracer(ask=list, within=within, clock=NO_LIMIT).thinned(front)]
+        for within in (0, 0.1, 0.2, 9)
+    }
+    assert lines == {0: words, 0.1: [200, 195, 120, 110, 100], 0.2: [200, 195, 120, 100], 9: [200, 100]}
+    assert Tracer(ask=list, within=0.1, clock=NO_LIMIT).thinned(front[:1]) == tuple(front[:1])
+
+
 def test_a_step_is_found_at_its_end():
     """Words that fall in one step only: few capacities are asked for before it is known that nothing lies between."""
     asked = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import ceil, inf, log, log1p, pow
 from typing import Any, ClassVar
 
@@ -154,6 +155,18 @@ class Tracer:
             if not front or words_of(answer) < words_of(front[-1]):
                 front.append(answer)
         return tuple(front)
+
+    def thinned(self, front: Sequence[AnyAnswer]) -> tuple[AnyAnswer, ...]:
+        """Those of traced mappings that are needed for neighbours to be near: both ends of a step, and few of a slope.
+
+        Args:
+            front: mappings by increasing room, with ever fewer words.
+        """
+        kept = list(front[:1])
+        for answer, following in pairwise(front[1:]):
+            if words_of(kept[-1]) > words_of(following) * (1 + self.within):
+                kept.append(answer)
+        return (*kept, *front[1:][-1:])
 
     def _one(self, capacity: int) -> AnyAnswer | None:
         (answer,) = self.ask([capacity])

@@ -38,7 +38,8 @@ def _bends(curve: CapacityCurve) -> list[str]:
         knee = f"{several(curve.knee.room_words, 'word')}, where {curve.knee.words:,} move"
         lines.append(f"at most 5 % above that from {knee}")
     if curve.pays is not None:
-        lines.append(f"fusing moves fewer words first in {several(curve.pays[0], 'word')}, last in {curve.pays[1]:,}")
+        first, last = curve.pays
+        lines.append(f"of these lines fusing moves fewer words first in {several(first, 'word')}, last in {last:,}")
     return lines
 
 
