@@ -90,10 +90,11 @@ def best_cornered(
     for cut in _cuts(workload, words, weights, plain, clock)[:SOLVED]:
         if clock.late:
             break
-        again = best_tiling(cut.rest, [(words, tuple(range(len(workload.tensors))))], weights, clock=clock)
+        rest = workload.with_extents(**cut.rest)
+        again = best_tiling(rest, [(words, tuple(range(len(workload.tensors))))], weights, clock=clock)
         if again is not None and cut.tiles + again.value < plain.value * (1 - EQUAL):
             tiling = replace(cut.tiling, value=cut.tiles + again.value)
-            return Cornered(tiling=tiling, sizes=cut.sizes, corners=cut.rest, rest=again)
+            return Cornered(tiling=tiling, sizes=cut.sizes, corners=rest, rest=again)
     return None
 
 
@@ -107,7 +108,8 @@ class _Cut:
     """Those of the tiles."""
     tiling: Tiling
     sizes: dict[str, int]
-    rest: Workload
+    rest: dict[str, int]
+    """Extents of what the corners of all tiles compute, of the dims that they are cut along."""
 
 
 def _cuts(workload: Workload, words: int, weights: Sequence[float], plain: Tiling, clock: Clock) -> list[_Cut]:
@@ -253,7 +255,7 @@ class _Fitting:
         operations = (cut[x] / extents[x]) * (cut[y] / extents[y])
         again, spared = np.maximum(again, operations * self.ceiling), self.weights[both] * entering * operations
         best = int((again - spared).argmin())
-        rest = self.workload.with_extents(**{d: int(number[best]) for d, number in cut.items()})
+        rest = {d: int(number[best]) for d, number in cut.items()}
         value = self.tiling.value - float(spared[best])
         corner = {x: int(sizes[best]) + 1, y: int(at[sizes[best]]) + 1}
         return [_Cut(value + float(again[best]), value, self.tiling, corner, rest)]
