@@ -67,7 +67,8 @@ def test_words_are_those_of_chains_and_layers_solved_alone(found: FusedNetwork) 
 
 def test_sums_are_those_of_fused_chains_and_remaining_layers(found: FusedNetwork) -> None:
     assert found.apart_words == sum(
-        optmap.solve(layer, memory=MEMORY, objective="traffic").exact * layer.count for layer in found.linked.model.workloads
+        optmap.solve(layer, memory=MEMORY, objective="traffic").exact * layer.count
+        for layer in found.linked.model.workloads
     )
     words = {share.workload: share.traffic_words // share.count for share in found.shares}
     together = sum(len(each.fused) * each.fused_words for each in found.chains)
