@@ -67,7 +67,7 @@ Weighted = list[tuple[Line, Fraction]]
 """Lines with weights."""
 
 
-def lines(workload: Workload, memory_words: int, _known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two products that are one, with lines below their loads."""
     found = []
     for first, second in combinations(workload.statements, 2):

@@ -86,7 +86,9 @@ def fused_network(
         else:
             chains.append(found)
             late = late or was_late
-    taken = heaviest_matching((first, second, each.saved_words) for each in chains for first, second in each.chain.pairs)
+    taken = heaviest_matching(
+        (first, second, each.saved_words) for each in chains for first, second in each.chain.pairs
+    )
     return FusedNetwork(
         linked=linked,
         sums=sums,
