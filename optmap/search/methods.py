@@ -309,6 +309,8 @@ def usual_methods(machine: Machine, objective: str | None = None, *, chain: bool
     if objective == TRAFFIC.name in IOOUB.minimises(machine):
         # All that gemmini and mopt choose from without partitions iooub chooses from, too, and more.
         return (GEMMINI.name if machine.levels[0].partitions else IOOUB.name, MOPT.name)
+    if objective in set(IOOUB.minimises(machine)) - set(MOPT.minimises(machine)):
+        return (IOOUB.name,)  # loads
     return (TIMED.name if objective == PREDICTED_TIME.name else MOPT.name,)
 
 
