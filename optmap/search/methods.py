@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from optmap.base.names import enter
 from optmap.machines.machine import CapacityRule, Machine
-from optmap.questions.objective import PREDICTED_TIME, TRAFFIC
+from optmap.questions.objective import LOADS, PREDICTED_TIME, TRAFFIC
 from optmap.questions.options import IntegerRule, TileRule
 from optmap.search.explore.route import explored
 from optmap.search.method import METHODS, Method
@@ -376,6 +376,8 @@ def usual_methods(machine: Machine, objective: str | None = None, *, chain: bool
     if objective == TRAFFIC.name in IOOUB.minimises(machine):
         # All that gemmini and mopt choose from without partitions iooub chooses from, too, and more.
         return (GEMMINI.name if machine.levels[0].partitions else IOOUB.name, MOPT.name)
+    if objective == LOADS.name in IOOUB.minimises(machine):
+        return (IOOUB.name,)  # mopt does not know loads alone
     return (TIMED.name if objective == PREDICTED_TIME.name else MOPT.name,)
 
 
