@@ -23,7 +23,6 @@ N = TypeVar("N", int, Ints)
 """One number, or several."""
 FEW, MANY = 10, 24
 """Numbers of tiles of which the smallest and the largest tile is tried, and sizes beside them, in even ratios."""
-
 ROUNDS = 4
 """How often sizes near the best ones are tried, as long as a better one is among them."""
 LEAST = 4
