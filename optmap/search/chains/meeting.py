@@ -14,11 +14,10 @@ from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.workloads.band import IndexBand
 
-Ints = NDArray[np.int64]
 N = TypeVar("N", int, Ints)
 """One number, or several."""
 FEW, MANY = 10, 24
