@@ -13,13 +13,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.count.trees.steps import step_from
 from optmap.mappings.nodes import Loop
 from optmap.workloads.access import Subscript, TensorAccess
 
-Ints = NDArray[np.int64]
 MOST = 2**22
 """Iterations that are laid out at once."""
 
