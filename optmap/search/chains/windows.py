@@ -1,67 +1,98 @@
 """Pairs of which the first reads windows or has rows of several dims, as a convolution does; the second is a product.
 
-A tile of the intermediate is made and used before the next one: a tile of every one of its dims, those of the result
-outermost. To make it, what the first statement slides over (the *image*) is kept for one iteration of the dims that it
-shares with the other input (the *filter*), or that are summed, while single words of the filter stream past; or the
-image is kept for all of them, and neighbouring tiles share what overlaps. To use it, a line of the second statement's
-input and single words of the result, or a line of the result and single words. The filter and that input may stay for
-good. Unfused: both statements with tiles of their own, the intermediate stored and loaded. Of every number of tiles the
-smallest one is tried. Words are counted by dims: what an access has not makes its words come again with every tile of
-that dim; along a window a tile of `t` needs `factor*(t - 1) + taps` index values, if there are no gaps.
+A tile of the intermediate is made and used before the next one: a tile of every one of its dims. *Rows* are the dims
+that the image has and the filter has not, *columns* the others.
+
+To make a tile, what the first statement slides over (the *image*) is kept for one iteration of its other dims (the
+*channels*) while single words of the other input (the *filter*) stream past: with all taps, or sliding along one of
+them, with those around it one after the other. Or the image is kept for all channels, and neighbouring tiles share what
+overlaps. To use it, a line of the second statement's input and single words of the result, or a line of the result and
+single words of that input; or the result is kept for all its dims until everything is added up. The filter and that
+input stay for good, or the parts of them for one tile of columns do while tiles of rows pass. Unfused: both statements
+with tiles of their own, the intermediate stored and loaded. Of every number of tiles the smallest one is tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import product
+from dataclasses import dataclass
+from enum import Enum
+from itertools import combinations, product
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from optmap.base.clock import Clock
-from optmap.base.errors import InputError, LimitError
-from optmap.count.trees.windows import entered
+from optmap.base.errors import InputError
 from optmap.mappings.nodes import Compute, Keep, Loop, Node
 from optmap.mappings.nodes import Sequence as InOrder
-from optmap.search.chains.family import smallest_tiles
 from optmap.search.chains.pair import ProductStep, is_plain
-from optmap.workloads.workload import Semantics, TensorAccess, Workload
+from optmap.search.chains.window_tiles import Passing, WindowTiles, Words
+from optmap.workloads.access import Subscript, TensorAccess
+from optmap.workloads.workload import Semantics, Workload
 
 FAMILY = (
     "fused: a tile of the intermediate made and used before the next one, an image kept for one channel or for all, "
-    "filters streaming word by word or staying; unfused: a tile of its own for each statement; of every number of "
-    "tiles the smallest ones"
+    "with all taps or sliding along one, a result kept for a line or until everything is added up, filters streaming "
+    "word by word or staying, for good or for a tile of columns; unfused: a tile of its own for each statement; of "
+    "every number of tiles the smallest ones"
 )
 """The mappings among which the best is found, in words."""
-MOST = 300_000
-"""Tiles that are looked at."""
-Tile = tuple[int, ...]
+
+
+class Held(Enum):
+    """What stays while single words of the rest stream past, where a tile of the intermediate is used."""
+
+    INPUT = "a line of the second statement's input"
+    RESULT = "a line of the result"
+    SUMS = "the result, until everything is added up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
-    """How a statement works on a tile of the intermediate."""
+class Make:
+    """How the first statement makes a tile."""
 
-    stays: bool
-    """Of the first: whether the image is kept for all channels; of the second: whether a line of the result is kept."""
+    columns_first: bool
+    """Whether tiles of columns are outermost, and not those of rows."""
     resident: bool
-    """Whether the filter, or the second statement's input, stays for good."""
-    tile: Tile
-    words: int
-    room: int
-    """Words while it runs, without the tile of the intermediate and what stays for good."""
-    around: int
-    """Words that are held above both statements: the image kept for all channels."""
-    kept: int
-    """Words that stay for good."""
+    """Whether the filter stays: for a tile of columns if these are outermost, else all of it for good."""
+    whole: bool = False
+    """Whether the image is kept for all channels."""
+    singly: tuple[str, ...] = ()
+    """Taps that an image kept for one channel has one after the other; along the last one it slides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """How the second statement uses a tile."""
+
+    columns_first: bool
+    resident: bool
+    """Whether the second statement's input stays, as the filter."""
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class _Price:
+    """What all tiles cost in one of these ways."""
+
+    words: Words
+    room: Words
+    """Words while the statement runs."""
+    above: Words
+    """Words that are held above both statements, beside the tile of the intermediate."""
+    fits: NDArray[np.bool_] | None = None
+    """Where it is possible; None everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windowed:
-    """A mapping."""
+    """A mapping: ways and tiles, one tile for both where they are fused."""
 
-    make: Phase
-    use: Phase
+    make: Make
+    use: Use
+    tiles: tuple[dict[str, int], dict[str, int]]
     fused: bool
     words: int
 
@@ -97,9 +128,11 @@ class WindowPair:
                 "known where only one input of the first statement has"
             )
         self.rows = tuple(d for d in self.dims if d in self.image.dims and d not in self.filter.dims)
+        self.columns = tuple(d for d in self.dims if d not in self.rows)
         windows = [axis for axis in self.image.axes if len(axis.terms) > 1]
         self.taps = tuple(d for axis in windows for d in axis.dims if d not in dims)
         self.channels = tuple(d for d in self.order(self.image) if d not in self.rows and d not in self.taps)
+        self.beyond = tuple(d for d in self.order(self.result) if d not in self.dims)
         self._check()
 
     @property
@@ -108,8 +141,7 @@ class WindowPair:
 
         Without channels, or dims of the result alone, a tile may find there what the one before has left.
         """
-        beyond = [d for d in self.result.dims if d not in self.dims]
-        return min(prod(self.extents[d] for d in some) for some in (self.channels, beyond)) > 1
+        return min(prod(self.extents[d] for d in some) for some in (self.channels, self.beyond)) > 1
 
     def order(self, access: TensorAccess) -> tuple[str, ...]:
         """Dims of an access in the order of its subscripts."""
@@ -140,84 +172,110 @@ class WindowPair:
             dim = [*missing, *strange, *alone, *lone][0]
             raise InputError(f"{self.workload.title}: {dim} subscripts one tensor only; mappings are not known for it")
 
-    def weight(self, access: TensorAccess) -> int:
-        """Words of an element."""
-        return self.workload.weight(access)
+    def _moving(self, axis: Subscript) -> str | None:
+        """The row dim of a subscript of the image; None without one."""
+        return next((d for d in axis.dims if d in self.rows), None)
 
-    def size(self, access: TensorAccess, left: Mapping[str, int]) -> int:
-        """Words that an access touches."""
-        return self.weight(access) * prod(axis.count(left) for axis in access.axes)
+    def makes(self, tiles: WindowTiles) -> Iterator[tuple[Make, _Price]]:
+        """Ways to make all tiles, and what they cost."""
+        nothing, weight = tiles.fixed(0), self.workload.weight(self.filter)
+        images = [({"singly": taps}, *self._slabs(tiles, taps)) for taps in self._sliding()]
+        for columns_first in (False, True) if self.columns else (False,):
+            kept = [({"whole": True}, *self._whole(tiles, columns_first=columns_first))] if self.channels else []
+            for resident in (False, True):
+                filters = tiles.size(self.filter, {}) * (1 if resident else tiles.times(self.rows))
+                part = dict.fromkeys(self.columns) if columns_first else {}
+                stays = tiles.size(self.filter, part) if resident else nothing
+                word = 0 if resident else weight
+                for how, words, room, fits in images:
+                    make = Make(columns_first=columns_first, resident=resident, **how)
+                    yield make, _Price(words + filters, room + word, stays, fits)
+                for how, words, room in kept:
+                    make = Make(columns_first=columns_first, resident=resident, **how)
+                    yield make, _Price(words + filters, nothing + word, stays + room)
 
-    def trips(self, tile: Tile, access: TensorAccess) -> int:
-        """How often all words of an access come again: once per tile of the dims that it has not."""
-        return prod(-(-self.extents[d] // t) for d, t in zip(self.dims, tile, strict=True) if d not in access.dims)
+    def _sliding(self) -> Iterator[tuple[str, ...]]:
+        """Taps that an image kept for one channel may have one after the other: of every subscript one at most."""
+        windows = [[d for d in axis.dims if d in self.taps and self.extents[d] > 1] for axis in self.image.axes]
+        for count in range(len(windows) + 1):
+            for some in combinations([taps for taps in windows if taps], count):
+                for taps in product(*some):
+                    yield from {(*taps[:n], *taps[n + 1 :], taps[n]) for n in range(count)} or {()}
 
-    def tile_loops(self, tile: Tile, dims: Sequence[str]) -> tuple[Loop, ...]:
-        """Loops over tiles of some dims."""
-        sizes = dict(zip(self.dims, tile, strict=True))
-        return tuple(Loop(dim=d, tile=sizes[d]) for d in dims if sizes[d] < self.extents[d])
-
-    def tiles(self) -> Iterator[Tile]:
-        """All tiles.
-
-        Raises:
-            LimitError: if they are too many.
-        """
-        sizes = [smallest_tiles(self.extents[d]).tolist() for d in self.dims]
-        if prod(map(len, sizes)) > MOST:
-            raise LimitError(
-                f"{self.workload.title} has {prod(map(len, sizes)):,} tiles of {self.shared}; {MOST:,} are tried"
-            )
-        yield from product(*sizes)
-
-    def makes(self, tile: Tile) -> Iterator[Phase]:
-        """Ways to make a tile."""
-        left = {**self.extents, **dict(zip(self.dims, tile, strict=True))}
-        single = {**left, **dict.fromkeys(self.channels, 1)}
-        weight, whole = self.weight(self.filter), self.size(self.filter, self.extents)
-        slab = self.size(self.image, single)
-        every = {**left, **{d: self.extents[d] for d in self.channels}}
-        for resident in (False, True):
-            filters = whole * (1 if resident else self.trips(tile, self.filter))
-            room = 0 if resident else weight
-            phase = partial(Phase, resident=resident, tile=tile, kept=whole * resident)
-            words = self._slabs(tile) + filters
-            yield phase(stays=False, words=words, room=slab + room, around=0)
-            if self.channels:
-                found = entered(self.image, self.tile_loops(tile, self.rows), 0, self.extents)
-                if found is not None:
-                    words = found * self.weight(self.image) + filters
-                    yield phase(stays=True, words=words, room=room, around=self.size(self.image, every))
-
-    def _slabs(self, tile: Tile) -> int:
-        """Words of the image where it comes for every tile, channel by channel."""
-        sizes = dict(zip(self.dims, tile, strict=True))
-        words = self.weight(self.image) * self.trips(tile, self.image)
+    def _slabs(self, tiles: WindowTiles, singly: Sequence[str]) -> tuple[Words, Words, NDArray[np.bool_]]:
+        """Of an image kept for one channel: words, room, and where it has no gaps."""
+        beyond = [d for d in self.columns if d not in self.image.dims]
+        words = room = tiles.fixed(self.workload.weight(self.image))
+        fits, loops = tiles.fixed(1) > 0, dict[str, Passing]()
         for axis in self.image.axes:
-            moving = next((d for d in axis.dims if d in self.rows), None)
-            if moving is None:
-                words *= axis.count(self.extents)
-                continue
-            full, rest = divmod(self.extents[moving], sizes[moving])
-            last = axis.count({**self.extents, moving: rest}) if rest else 0
-            words *= full * axis.count({**self.extents, moving: sizes[moving]}) + last
-        return words
+            moving, tap = self._moving(axis), next((d for d in axis.dims if d in singly), None)
+            some = {**self.extents, **({tap: 1} if tap else {})}
 
-    def uses(self, tile: Tile) -> Iterator[Phase]:
-        """Ways to use a tile."""
-        left = {**self.extents, **dict(zip(self.dims, tile, strict=True))}
-        beyond = [d for d in self.result.dims if d not in self.dims]
-        single = {**left, **dict.fromkeys(beyond, 1)}
-        whole, empty = self.size(self.other, self.extents), self.workload.semantics is Semantics.ASSIGN
-        visits = prod(-(-self.extents[d] // t) for d, t in zip(self.dims, tile, strict=True) if d in self.summed)
-        words = self.size(self.result, self.extents) * ((1 + self.stores) * visits - empty)
-        for resident in (False, True):
-            others = whole * (1 if resident else self.trips(tile, self.other))
-            phase = partial(Phase, resident=resident, tile=tile, kept=whole * resident, around=0)
-            line = 0 if resident else self.size(self.other, single)
-            yield phase(stays=False, words=words + others, room=line + self.weight(self.result))
-            word = 0 if resident else self.weight(self.other)
-            yield phase(stays=True, words=words + others, room=self.size(self.result, single) + word)
+            def span(size: int, axis: Subscript = axis, at: str | None = moving, some: dict[str, int] = some) -> int:
+                return axis.span({**some, at: size} if at else some)
+
+            def dense(size: int, axis: Subscript = axis, at: str | None = moving, some: dict[str, int] = some) -> bool:
+                here = {**some, at: size} if at else some
+                return axis.span(here) == axis.count(here)
+
+            if any(d in self.channels for d in axis.dims):
+                words = words * axis.count(self.extents)
+                continue
+            room = room * (tiles.per_tile(moving, span) if moving else span(0))
+            if tap is None:
+                words = words * tiles.per_line(moving, span)
+            else:
+                fits = fits & (tiles.per_tile(moving, dense) > 0 if moving else dense(0))
+                loops[tap] = tiles.tap_loop(tap, axis, moving)
+        words = words * tiles.times(beyond) * tiles.entering([loops[tap] for tap in singly])
+        return words, room, fits
+
+    def _whole(self, tiles: WindowTiles, *, columns_first: bool) -> tuple[Words, Words]:
+        """Of an image kept for all channels: words and room."""
+        axes = {d: axis for axis in self.image.axes for d in axis.dims}
+        loops = (*self.columns, *self.rows) if columns_first else self.rows
+        words = room = tiles.fixed(self.workload.weight(self.image))
+        for axis in self.image.axes:
+            moving = next((d for d in axis.dims if d in loops), None)
+            if moving is None:
+                words, room = (each * axis.count(self.extents) for each in (words, room))
+            else:
+                room = room * tiles.per_tile(
+                    moving, lambda size, axis=axis, moving=moving: axis.span({**self.extents, moving: size})
+                )
+        return words * tiles.entering([tiles.tile_loop(d, axes.get(d)) for d in loops]), room
+
+    def uses(self, tiles: WindowTiles) -> Iterator[tuple[Use, _Price]]:
+        """Ways to use all tiles, and what they cost."""
+        nothing, weight = tiles.fixed(0), self.workload.weight(self.other)
+        tile, line = dict.fromkeys(self.dims), dict.fromkeys(self.beyond, 1)
+        again = [d for d in self.dims if d not in self.other.dims]
+        mine = {d for d in self.dims if d in self.other.dims}
+        for columns_first in (False, True) if self.columns else (False,):
+            part = dict.fromkeys(self.columns) if columns_first else {}
+            for resident in (False, True):
+                if resident and columns_first and mine != set(self.columns):
+                    continue
+                others = tiles.size(self.other, {}) * (1 if resident else tiles.times(again))
+                stays = tiles.size(self.other, part) if resident else nothing
+                word = 0 if resident else weight
+                rooms = {
+                    Held.INPUT: (0 if resident else tiles.size(self.other, {**tile, **line}))
+                    + tiles.fixed(self.workload.weight(self.result)),
+                    Held.RESULT: tiles.size(self.result, {**tile, **line}) + word,
+                }
+                for held, room in rooms.items():
+                    use = Use(columns_first=columns_first, resident=resident, held=held)
+                    yield use, _Price(others + self._results(tiles, tiles.times(self.summed)), room, stays)
+                if self.summed and not columns_first and not set(self.summed) & set(self.rows):
+                    use = Use(columns_first=False, resident=resident, held=Held.SUMS)
+                    above = stays + tiles.size(self.result, tile)
+                    yield use, _Price(others + self._results(tiles, tiles.fixed(1)), nothing + word, above)
+
+    def _results(self, tiles: WindowTiles, visits: Words) -> Words:
+        """Words of the result that move where every one is visited so often."""
+        empty = self.workload.semantics is Semantics.ASSIGN
+        return tiles.size(self.result, {}) * ((1 + self.stores) * visits - empty)
 
     def best(self, memory: int, clock: Clock, *, apart: bool) -> Windowed | None:
         """The mapping that moves the fewest words; None if none fits.
@@ -227,39 +285,51 @@ class WindowPair:
             clock: when it is late, the best so far is taken.
             apart: whether nothing is to be fused.
         """
-        found: list[Windowed] = []
-        making, using = list[Phase](), list[Phase]()
-        for tile in self.tiles():
-            if clock.late and found:
+        tiles = WindowTiles(self.workload, self.dims)
+        tile = dict.fromkeys(self.dims)
+        tiles = tiles.some(tiles.size(self.shared, tile) < memory)
+        held = tiles.size(self.shared, tile)
+        uses = list(self.uses(tiles))
+        best: Windowed | None = None
+        making, using = list[tuple[int, int, Make]](), list[tuple[int, int, Use]]()
+        for make, made in self.makes(tiles):
+            if clock.late and best is not None:
                 break
-            held = self.weight(self.shared) * prod(tile)
-            if held >= memory:
-                continue
-            makes, uses = list(self.makes(tile)), list(self.uses(tile))
-            making += [each for each in makes if held + each.room + each.around + each.kept <= memory]
-            using += [each for each in uses if held + each.room + each.kept <= memory]
-            for make, use in product(makes, uses) if not apart else ():
-                room = held + max(make.room, use.room) + make.around + make.kept + use.kept
-                if room <= memory:
-                    found.append(Windowed(make=make, use=use, fused=True, words=make.words + use.words))
-            found = [min(found, key=lambda each: each.words)] if found else []
-        between = self.size(self.shared, self.extents)
+            if self.alone(make):
+                making += [(*at, make) for at in _least(made.words, held + made.room + made.above, memory, made.fits)]
+            for use, used in uses if not apart else ():
+                if use.columns_first is not make.columns_first:
+                    continue
+                room = held + np.maximum(made.room, used.room) + made.above + used.above
+                for words, row in _least(made.words + used.words, room, memory, made.fits):
+                    if best is None or words < best.words:
+                        best = Windowed(make=make, use=use, tiles=(tiles.at(row),) * 2, fused=True, words=words)
+        for use, used in uses:
+            if self.alone(use):
+                using += [(*at, use) for at in _least(used.words, held + used.room + used.above, memory, None)]
         if making and using:
-            make, use = (min(some, key=lambda each: each.words) for some in (making, using))
-            words = make.words + use.words + between * (1 + self.stores)
-            found.append(Windowed(make=make, use=use, fused=False, words=words))
-        return min(found, key=lambda each: each.words, default=None)
+            (one, first, make), (two, second, use) = (min(some, key=lambda each: each[:2]) for some in (making, using))
+            words = one + two + int(tiles.size(self.shared, {})[0]) * (1 + self.stores)
+            if best is None or words < best.words:
+                best = Windowed(make=make, use=use, tiles=(tiles.at(first), tiles.at(second)), fused=False, words=words)
+        return best
+
+    def alone(self, way: Make | Use) -> bool:
+        """Whether words of a way are what is said where a statement is done by itself: no tile leaves what the next needs.
+
+        Where rows are innermost an image of which there are no further channels may.
+        """
+        between = self.beyond if isinstance(way, Use) else [d for d in self.channels if d not in self.dims]
+        return not way.columns_first or prod(self.extents[d] for d in between) > 1
 
     def least_room(self) -> int:
         """Words that every mapping needs."""
-        tile = (1,) * len(self.dims)
-        rooms = (
-            each.room + each.around
-            for phases in (self.makes(tile), self.uses(tile))
-            for each in phases
-            if not each.kept
-        )
-        return self.weight(self.shared) + min(rooms)
+        tiles = WindowTiles(self.workload, self.dims)
+        rooms = [
+            min(int((price.room + price.above)[0]) for _, price in some)
+            for some in (self.makes(tiles), self.uses(tiles))
+        ]
+        return self.workload.weight(self.shared) + max(rooms)
 
     def tree(self, member: Windowed, level: str, memory: str) -> tuple[Node, ...]:
         """A mapping as a tree.
@@ -269,56 +339,71 @@ class WindowPair:
             level: name of the memory that is filled.
             memory: name of the one outside it.
         """
-        residents = [
-            access.name for access, phase in ((self.filter, member.make), (self.other, member.use)) if phase.resident
-        ]
         done = tuple((Compute(statement=name),) for name in self.first.functions)
+        make, use = self._make(member, level), self._use(member, level)
         if member.fused:
-            make, use = self._make(member.make, level), self._use(member.use, level)
-            inside = InOrder(branches=(make, *done, use))
-            return (*_keeps(level, residents), *self._outer(member.make, level), inside)
-        made = self._make(member.make, level)
-        first = (*self._outer(member.make, level), *((InOrder(branches=(made, *done)),) if done else made))
-        second = (*self._outer(replace(member.use, stays=False), level), *self._use(member.use, level))
-        kept = [[name for name in residents if name == access.name] for access in (self.filter, self.other)]
-        branches = ((*_keeps(level, kept[0]), *first), (*_keeps(level, kept[1]), *second))
-        return (Keep(level=memory, tensors=(self.shared.name,)), InOrder(branches=branches))
-
-    def _outer(self, phase: Phase, level: str) -> tuple[Node, ...]:
-        """Loops over tiles, and what is kept above both statements."""
-        rows = self.rows if phase.stays else ()
-        others = [d for d in self.dims if d not in rows]
-        image = [self.image.name] if phase.stays else []
-        inside = _keeps(level, [self.shared.name])
-        return (
-            *self.tile_loops(phase.tile, rows),
-            *_keeps(level, image),
-            *self.tile_loops(phase.tile, others),
-            *inside,
+            outer = self._outer(level, member.tiles[0], make=member.make, use=member.use)
+            return (*outer, InOrder(branches=(make, *done, use)))
+        first = (
+            *self._outer(level, member.tiles[0], make=member.make),
+            *((InOrder(branches=(make, *done)),) if done else make),
         )
+        second = (*self._outer(level, member.tiles[1], use=member.use), *use)
+        return (Keep(level=memory, tensors=(self.shared.name,)), InOrder(branches=(first, second)))
 
-    def _make(self, phase: Phase, level: str) -> tuple[Node, ...]:
-        left = {**self.extents, **dict(zip(self.dims, phase.tile, strict=True))}
-        leaf = Compute(statement=self.first.product.name)
+    def _outer(
+        self, level: str, tile: Mapping[str, int], *, make: Make | None = None, use: Use | None = None
+    ) -> tuple[Node, ...]:
+        """Loops over tiles, and what is kept above the statements."""
+        ways = [way for way in (make, use) if way is not None]
+        stays = [access.name for access, way in ((self.filter, make), (self.other, use)) if way and way.resident]
+        image = [self.image.name] if make is not None and make.whole else []
+        sums = [self.result.name] if use is not None and use.held is Held.SUMS else []
+
+        def loops(dims: Sequence[str]) -> list[Node]:
+            return [Loop(dim=d, tile=tile[d]) for d in dims if tile[d] < self.extents[d]]
+
+        shared = _keeps(level, [self.shared.name])
+        if ways[0].columns_first:
+            inside = (*loops(self.rows), *_keeps(level, image), *shared)
+            return (*loops(self.columns), *_keeps(level, stays), *inside)
+        first = self.rows if image else ()
+        last = self.summed if sums else ()
+        between = [d for d in self.dims if d not in (*first, *last)]
+        outer = (*_keeps(level, stays), *loops(first), *_keeps(level, image), *loops(between))
+        return (*outer, *_keeps(level, sums), *loops(last), *shared)
+
+    def _make(self, member: Windowed, level: str) -> tuple[Node, ...]:
+        make, left = member.make, {**self.extents, **member.tiles[0]}
         nodes: list[Node] = []
-        if not phase.stays:
-            nodes += [*_singly(left, self.channels), *_keeps(level, [self.image.name])]
-        if not phase.resident:
-            dims = [d for d in self.order(self.filter) if phase.stays or d not in self.channels]
+        if not make.whole:
+            nodes += [*_singly(left, (*self.channels, *make.singly)), *_keeps(level, [self.image.name])]
+        if not make.resident:
+            there = () if make.whole else (*self.channels, *make.singly)
+            dims = [d for d in self.order(self.filter) if d not in there]
             nodes += [*_singly(left, dims), *_keeps(level, [self.filter.name])]
-        return (*nodes, leaf)
+        return (*nodes, Compute(statement=self.first.product.name))
 
-    def _use(self, phase: Phase, level: str) -> tuple[Node, ...]:
-        left = {**self.extents, **dict(zip(self.dims, phase.tile, strict=True))}
-        beyond = [d for d in self.order(self.result) if d not in self.dims]
-        kept, streaming = (self.result, self.other) if phase.stays else (self.other, self.result)
+    def _use(self, member: Windowed, level: str) -> tuple[Node, ...]:
+        use, left = member.use, {**self.extents, **member.tiles[1]}
+        kept, streaming = (self.other, self.result) if use.held is Held.INPUT else (self.result, self.other)
+        beyond = self.beyond if use.held is not Held.SUMS else ()
         nodes: list[Node] = [*_singly(left, beyond)]
-        if phase.stays or not phase.resident:
+        if use.held is Held.RESULT or (use.held is Held.INPUT and not use.resident):
             nodes += _keeps(level, [kept.name])
-        if not (phase.stays and phase.resident):
+        if use.held is Held.INPUT or not use.resident:
             dims = [d for d in self.order(streaming) if d not in beyond]
             nodes += [*_singly(left, dims), *_keeps(level, [streaming.name])]
         return (*nodes, Compute(statement=self.second.product.name))
+
+
+def _least(words: Words, room: Words, memory: int, fits: NDArray[np.bool_] | None) -> list[tuple[int, int]]:
+    """The fewest words of tiles that fit, and the number of the tile; none where none does."""
+    rows = np.flatnonzero(room <= memory if fits is None else (room <= memory) & fits)
+    if not len(rows):
+        return []
+    row = int(rows[int(np.argmin(words[rows]))])
+    return [(int(words[row]), row)]
 
 
 def _keeps(level: str, tensors: Sequence[str]) -> list[Node]:
