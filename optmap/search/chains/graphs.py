@@ -87,6 +87,11 @@ class ChainGraph:
             raise InfeasibleError(f"{self.question.machine.name} has no room for tiles of {self.workload.title}")
         return nodes
 
+    def apart(self) -> tuple[Branch, int] | None:
+        """Every statement by itself: the nodes, and words that they move; None if one finds no place."""
+        nodes, words = self._nodes(()), self._words(())
+        return None if nodes is None or words is None else (nodes, words)
+
     def _chosen(self, parts: Sequence[ChainPart]) -> tuple[ChainPart, ...]:
         """The parts with which the fewest words move: what one saves does not depend on what others do."""
         apart = self._words(())

@@ -209,6 +209,10 @@ def _of_windows(pair: windows.WindowPair, question: Question, *, together: bool)
     found = pair.best(_room(question), question.clock, apart=not together)
     if found is None:
         return pair.least_room()
+    if found.words > pair.least_apart():
+        apart = graphs.ChainGraph(question, lambda part: None).apart()
+        if apart is not None and apart[1] < found.words:
+            return _BestTree(nodes=apart[0], space=f"{windows.FAMILY}; {graphs.APART}", exhausted=False)
     nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
     return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.sharp)
 

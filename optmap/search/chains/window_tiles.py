@@ -1,7 +1,7 @@
 """Tiles of the intermediate of a pair with windows, all at once: sizes, numbers, and what an image takes in.
 
-Tiles go along dims of the intermediate; of every number of tiles the smallest one is tried. What a mapping moves is made
-of products over dims, so that every factor is a short table over sizes along one dim. Along a subscript
+Tiles go along dims of the intermediate; of every number of tiles the smallest one is tried. What a mapping moves is
+made of products over dims, so that every factor is a short table over sizes along one dim. Along a subscript
 `factor*d + taps` a tile of `t` needs `factor*(t - 1) + span of the taps` index values, if there are no gaps. What one
 iteration of loops finds there of the one before it follows from three numbers per loop: index values of all its
 iterations, those that neighbours have in common, and those that the last one and the first one have in common.

@@ -315,12 +315,18 @@ class WindowPair:
         return best
 
     def alone(self, way: Make | Use) -> bool:
-        """Whether words of a way are what is said where a statement is done by itself: no tile leaves what the next needs.
+        """Whether words of a way are what is said where a statement is done by itself.
 
-        Where rows are innermost an image of which there are no further channels may.
+        No tile may leave what the next one needs; where rows are innermost an image without further channels does.
         """
         between = self.beyond if isinstance(way, Use) else [d for d in self.channels if d not in self.dims]
         return not way.columns_first or prod(self.extents[d] for d in between) > 1
+
+    def least_apart(self) -> int:
+        """Words that move at least where both statements are done by themselves."""
+        workload = self.workload
+        once = [self.image, self.filter, self.other, *[self.shared] * (1 + self.stores), *[self.result] * self.stores]
+        return sum(workload.weight(access) * access.footprint(self.extents) for access in once)
 
     def least_room(self) -> int:
         """Words that every mapping needs."""
