@@ -1,15 +1,17 @@
 """Pairs of which the first reads windows or has rows of several dims, as a convolution does; the second is a product.
 
 A tile of the intermediate is made and used before the next one: a tile of every one of its dims. *Rows* are the dims
-that the image has and the filter has not, *columns* the others.
+that the image has and the filter has not, *columns* the others. Tiles of some rows are outermost, then those of
+columns, then those of the other rows.
 
 To make a tile, what the first statement slides over (the *image*) is kept for one iteration of its other dims (the
 *channels*) while single words of the other input (the *filter*) stream past: with all taps, or sliding along one of
-them, with those around it one after the other. Or the image is kept for all channels, and neighbouring tiles share what
-overlaps. To use it, a line of the second statement's input and single words of the result, or a line of the result and
-single words of that input; or the result is kept for all its dims until everything is added up. The filter and that
-input stay for good, or the parts of them for one tile of columns do while tiles of rows pass. Unfused: both statements
-with tiles of their own, the intermediate stored and loaded. Of every number of tiles the smallest one is tried.
+them, with those around it one after the other. Or the image is kept for all channels, for a tile or further out, and
+neighbouring tiles share what overlaps. To use it, a line of the second statement's input and single words of the
+result, or a line of the result and single words of that input; or the result is kept until everything is added up. The
+filter and that input stay for good, or the parts of them for one tile of columns do while tiles of the inner rows pass.
+Unfused: both statements with tiles of their own, the intermediate stored and loaded. Of every number of tiles the
+smallest one is tried.
 """
 
 from __future__ import annotations
@@ -34,31 +36,46 @@ from optmap.workloads.workload import Semantics, Workload
 
 FAMILY = (
     "fused: a tile of the intermediate made and used before the next one, an image kept for one channel or for all, "
-    "with all taps or sliding along one, a result kept for a line or until everything is added up, filters streaming "
-    "word by word or staying, for good or for a tile of columns; unfused: a tile of its own for each statement; of "
-    "every number of tiles the smallest ones"
+    "with all taps or sliding along one, a line of a result kept or all of it until everything is added up, filters "
+    "streaming word by word or staying, for good or for a tile of columns; unfused: a tile of its own for each "
+    "statement; of every number of tiles the smallest ones"
 )
 """The mappings among which the best is found, in words."""
 
 
-class Held(Enum):
-    """What stays while single words of the rest stream past, where a tile of the intermediate is used."""
+class Stay(Enum):
+    """How long words of the filter, or of the second statement's input, stay."""
 
-    INPUT = "a line of the second statement's input"
-    RESULT = "a line of the result"
-    SUMS = "the result, until everything is added up"
+    NOT = "single words stream past"
+    COLUMNS = "those of a tile of columns, while the inner rows pass"
+    GOOD = "all of them, for good"
+
+
+class ImageKept(Enum):
+    """Where the image is kept."""
+
+    CHANNEL = "inside a tile, for one channel"
+    TILE = "for a tile, all channels"
+    INNER_ROWS = "for all inner rows"
+    COLUMNS = "for all columns and inner rows"
+
+
+class ResultKept(Enum):
+    """Whether a line of the result stays where a tile of the intermediate is used."""
+
+    WORD = "single words stream past a line of the second statement's input"
+    LINE = "a line, and single words of that input stream past"
+    SUMS = "all that belongs to a tile of the outer rows, until everything is added up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Make:
     """How the first statement makes a tile."""
 
-    columns_first: bool
-    """Whether tiles of columns are outermost, and not those of rows."""
-    resident: bool
-    """Whether the filter stays: for a tile of columns if these are outermost, else all of it for good."""
-    whole: bool = False
-    """Whether the image is kept for all channels."""
+    outer: tuple[str, ...]
+    """Rows of which tiles are outside those of columns."""
+    filter: Stay
+    image: ImageKept
     singly: tuple[str, ...] = ()
     """Taps that an image kept for one channel has one after the other; along the last one it slides."""
 
@@ -67,10 +84,10 @@ class Make:
 class Use:
     """How the second statement uses a tile."""
 
-    columns_first: bool
-    resident: bool
-    """Whether the second statement's input stays, as the filter."""
-    held: Held
+    outer: tuple[str, ...]
+    other: Stay
+    """Of its input."""
+    result: ResultKept
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,23 +193,50 @@ class WindowPair:
         """The row dim of a subscript of the image; None without one."""
         return next((d for d in axis.dims if d in self.rows), None)
 
-    def makes(self, tiles: WindowTiles) -> Iterator[tuple[Make, _Price]]:
+    def _outer_rows(self) -> Iterator[tuple[str, ...]]:
+        """Rows that may be outermost: all of them first."""
+        for count in range(len(self.rows), -1 if self.columns else len(self.rows) - 1, -1):
+            yield from combinations(self.rows, count)
+
+    def _inner_rows(self, outer: Sequence[str]) -> tuple[str, ...]:
+        return tuple(d for d in self.rows if d not in outer)
+
+    def _stays(self, outer: Sequence[str], access: TensorAccess) -> Iterator[Stay]:
+        """How long words of an input may stay that is not the image."""
+        yield Stay.NOT
+        if self._inner_rows(outer) and access.dims & {*self.dims} == {*self.columns}:
+            yield Stay.COLUMNS
+        yield Stay.GOOD
+
+    def _staying(
+        self, tiles: WindowTiles, outer: Sequence[str], access: TensorAccess, stay: Stay
+    ) -> tuple[Words, Words, int]:
+        """Of an input that is not the image: words, those that stay above both statements, and that stream past."""
+        every, nothing = tiles.size(access, {}), tiles.fixed(0)
+        if stay is Stay.GOOD:
+            return every, every, 0
+        if stay is Stay.COLUMNS:
+            again = np.where(tiles.times(self.columns) > 1, tiles.times(outer), 1)
+            return every * again, tiles.size(access, dict.fromkeys(self.columns)), 0
+        again = tiles.times([d for d in self.dims if d not in access.dims])
+        return every * again, nothing, self.workload.weight(access)
+
+    def makes(self, tiles: WindowTiles, outer: tuple[str, ...]) -> Iterator[tuple[Make, _Price]]:
         """Ways to make all tiles, and what they cost."""
-        nothing, weight = tiles.fixed(0), self.workload.weight(self.filter)
-        images = [({"singly": taps}, *self._slabs(tiles, taps)) for taps in self._sliding()]
-        for columns_first in (False, True) if self.columns else (False,):
-            kept = [({"whole": True}, *self._whole(tiles, columns_first=columns_first))] if self.channels else []
-            for resident in (False, True):
-                filters = tiles.size(self.filter, {}) * (1 if resident else tiles.times(self.rows))
-                part = dict.fromkeys(self.columns) if columns_first else {}
-                stays = tiles.size(self.filter, part) if resident else nothing
-                word = 0 if resident else weight
-                for how, words, room, fits in images:
-                    make = Make(columns_first=columns_first, resident=resident, **how)
-                    yield make, _Price(words + filters, room + word, stays, fits)
-                for how, words, room in kept:
-                    make = Make(columns_first=columns_first, resident=resident, **how)
-                    yield make, _Price(words + filters, nothing + word, stays + room)
+        nothing = tiles.fixed(0)
+        slabs = [(taps, *self._slabs(tiles, taps)) for taps in self._sliding()]
+        places = [ImageKept.TILE] if self.channels else []
+        places += [ImageKept.INNER_ROWS] if self._inner_rows(outer) else []
+        places += [ImageKept.COLUMNS] if self.columns else []
+        kept = [(place, *self._kept(tiles, outer, place)) for place in places]
+        for stay in self._stays(outer, self.filter):
+            filters, stays, word = self._staying(tiles, outer, self.filter, stay)
+            for taps, words, room, fits in slabs:
+                make = Make(outer=outer, filter=stay, image=ImageKept.CHANNEL, singly=taps)
+                yield make, _Price(words + filters, room + word, stays, fits)
+            for place, words, room in kept:
+                make = Make(outer=outer, filter=stay, image=place)
+                yield make, _Price(words + filters, nothing + word, stays + room)
 
     def _sliding(self) -> Iterator[tuple[str, ...]]:
         """Taps that an image kept for one channel may have one after the other: of every subscript one at most."""
@@ -230,10 +274,11 @@ class WindowPair:
         words = words * tiles.times(beyond) * tiles.entering([loops[tap] for tap in singly])
         return words, room, fits
 
-    def _whole(self, tiles: WindowTiles, *, columns_first: bool) -> tuple[Words, Words]:
+    def _kept(self, tiles: WindowTiles, outer: Sequence[str], place: ImageKept) -> tuple[Words, Words]:
         """Of an image kept for all channels: words and room."""
         axes = {d: axis for axis in self.image.axes for d in axis.dims}
-        loops = (*self.columns, *self.rows) if columns_first else self.rows
+        columns = () if place is ImageKept.COLUMNS else self.columns
+        loops = (*outer, *columns, *(self._inner_rows(outer) if place is ImageKept.TILE else ()))
         words = room = tiles.fixed(self.workload.weight(self.image))
         for axis in self.image.axes:
             moving = next((d for d in axis.dims if d in loops), None)
@@ -245,32 +290,23 @@ class WindowPair:
                 )
         return words * tiles.entering([tiles.tile_loop(d, axes.get(d)) for d in loops]), room
 
-    def uses(self, tiles: WindowTiles) -> Iterator[tuple[Use, _Price]]:
+    def uses(self, tiles: WindowTiles, outer: tuple[str, ...]) -> Iterator[tuple[Use, _Price]]:
         """Ways to use all tiles, and what they cost."""
-        nothing, weight = tiles.fixed(0), self.workload.weight(self.other)
-        tile, line = dict.fromkeys(self.dims), dict.fromkeys(self.beyond, 1)
-        again = [d for d in self.dims if d not in self.other.dims]
-        mine = {d for d in self.dims if d in self.other.dims}
-        for columns_first in (False, True) if self.columns else (False,):
-            part = dict.fromkeys(self.columns) if columns_first else {}
-            for resident in (False, True):
-                if resident and columns_first and mine != set(self.columns):
-                    continue
-                others = tiles.size(self.other, {}) * (1 if resident else tiles.times(again))
-                stays = tiles.size(self.other, part) if resident else nothing
-                word = 0 if resident else weight
-                rooms = {
-                    Held.INPUT: (0 if resident else tiles.size(self.other, {**tile, **line}))
-                    + tiles.fixed(self.workload.weight(self.result)),
-                    Held.RESULT: tiles.size(self.result, {**tile, **line}) + word,
-                }
-                for held, room in rooms.items():
-                    use = Use(columns_first=columns_first, resident=resident, held=held)
-                    yield use, _Price(others + self._results(tiles, tiles.times(self.summed)), room, stays)
-                if self.summed and not columns_first and not set(self.summed) & set(self.rows):
-                    use = Use(columns_first=False, resident=resident, held=Held.SUMS)
-                    above = stays + tiles.size(self.result, tile)
-                    yield use, _Price(others + self._results(tiles, tiles.fixed(1)), nothing + word, above)
+        nothing = tiles.fixed(0)
+        line = {**dict.fromkeys(self.dims), **dict.fromkeys(self.beyond, 1)}
+        again = self._results(tiles, tiles.times(self.summed))
+        for stay in self._stays(outer, self.other):
+            others, stays, word = self._staying(tiles, outer, self.other, stay)
+            inputs = tiles.size(self.other, line) if stay is Stay.NOT else nothing
+            room = inputs + self.workload.weight(self.result)
+            yield Use(outer=outer, other=stay, result=ResultKept.WORD), _Price(others + again, room, stays)
+            room = tiles.size(self.result, line) + word
+            yield Use(outer=outer, other=stay, result=ResultKept.LINE), _Price(others + again, room, stays)
+            if self.summed and not {*self.summed} & {*self.rows}:
+                tile = dict.fromkeys([*outer, *(d for d in self.columns if d not in self.summed)])
+                above = stays + tiles.size(self.result, tile)
+                once = self._results(tiles, tiles.fixed(1))
+                yield Use(outer=outer, other=stay, result=ResultKept.SUMS), _Price(others + once, nothing + word, above)
 
     def _results(self, tiles: WindowTiles, visits: Words) -> Words:
         """Words of the result that move where every one is visited so often."""
@@ -289,38 +325,39 @@ class WindowPair:
         tile = dict.fromkeys(self.dims)
         tiles = tiles.some(tiles.size(self.shared, tile) < memory)
         held = tiles.size(self.shared, tile)
-        uses = list(self.uses(tiles))
         best: Windowed | None = None
         making, using = list[tuple[int, int, Make]](), list[tuple[int, int, Use]]()
-        for make, made in self.makes(tiles):
-            if clock.late and best is not None:
-                break
-            if self.alone(make):
-                making += [(*at, make) for at in _least(made.words, held + made.room + made.above, memory, made.fits)]
-            for use, used in uses if not apart else ():
-                if use.columns_first is not make.columns_first:
-                    continue
-                room = held + np.maximum(made.room, used.room) + made.above + used.above
-                for words, row in _least(made.words + used.words, room, memory, made.fits):
-                    if best is None or words < best.words:
-                        best = Windowed(make=make, use=use, tiles=(tiles.at(row),) * 2, fused=True, words=words)
-        for use, used in uses:
-            if self.alone(use):
-                using += [(*at, use) for at in _least(used.words, held + used.room + used.above, memory, None)]
+        for outer in self._outer_rows():
+            uses = list(self.uses(tiles, outer))
+            for make, made in self.makes(tiles, outer):
+                if clock.late and best is not None:
+                    break
+                if self._alone(outer, [d for d in self.channels if d not in self.dims]):
+                    own = _least(made.words, held + made.room + made.above, memory, made.fits)
+                    making += [(*at, make) for at in own]
+                for use, used in uses if not apart else ():
+                    room = held + np.maximum(made.room, used.room) + made.above + used.above
+                    for words, row in _least(made.words + used.words, room, memory, made.fits):
+                        if best is None or words < best.words:
+                            best = Windowed(make=make, use=use, tiles=(tiles.at(row),) * 2, fused=True, words=words)
+            if self._alone(outer, self.beyond):
+                for use, used in uses:
+                    own = _least(used.words, held + used.room + used.above, memory, None)
+                    using += [(*at, use) for at in own]
         if making and using:
             (one, first, make), (two, second, use) = (min(some, key=lambda each: each[:2]) for some in (making, using))
             words = one + two + int(tiles.size(self.shared, {})[0]) * (1 + self.stores)
             if best is None or words < best.words:
-                best = Windowed(make=make, use=use, tiles=(tiles.at(first), tiles.at(second)), fused=False, words=words)
+                both = (tiles.at(first), tiles.at(second))
+                best = Windowed(make=make, use=use, tiles=both, fused=False, words=words)
         return best
 
-    def alone(self, way: Make | Use) -> bool:
-        """Whether words of a way are what is said where a statement is done by itself.
+    def _alone(self, outer: Sequence[str], between: Sequence[str]) -> bool:
+        """Whether words of all ways are what is said where a statement is done by itself.
 
-        No tile may leave what the next one needs; where rows are innermost an image without further channels does.
+        No tile may leave what the next one needs: where rows are innermost, other dims have to come in between.
         """
-        between = self.beyond if isinstance(way, Use) else [d for d in self.channels if d not in self.dims]
-        return not way.columns_first or prod(self.extents[d] for d in between) > 1
+        return not self._inner_rows(outer) or prod(self.extents[d] for d in between) > 1
 
     def least_apart(self) -> int:
         """Words that move at least where both statements are done by themselves."""
@@ -330,10 +367,10 @@ class WindowPair:
 
     def least_room(self) -> int:
         """Words that every mapping needs."""
-        tiles = WindowTiles(self.workload, self.dims)
+        tiles, outer = WindowTiles(self.workload, self.dims), self.rows
         rooms = [
             min(int((price.room + price.above)[0]) for _, price in some)
-            for some in (self.makes(tiles), self.uses(tiles))
+            for some in (self.makes(tiles, outer), self.uses(tiles, outer))
         ]
         return self.workload.weight(self.shared) + max(rooms)
 
@@ -361,43 +398,51 @@ class WindowPair:
         self, level: str, tile: Mapping[str, int], *, make: Make | None = None, use: Use | None = None
     ) -> tuple[Node, ...]:
         """Loops over tiles, and what is kept above the statements."""
-        ways = [way for way in (make, use) if way is not None]
-        stays = [access.name for access, way in ((self.filter, make), (self.other, use)) if way and way.resident]
-        image = [self.image.name] if make is not None and make.whole else []
-        sums = [self.result.name] if use is not None and use.held is Held.SUMS else []
+        outer = next(way.outer for way in (make, use) if way is not None)
+        stays = [(self.filter, make.filter)] if make is not None else []
+        stays += [(self.other, use.other)] if use is not None else []
+        sums = [self.result.name] if use is not None and use.result is ResultKept.SUMS else []
 
         def loops(dims: Sequence[str]) -> list[Node]:
             return [Loop(dim=d, tile=tile[d]) for d in dims if tile[d] < self.extents[d]]
 
-        shared = _keeps(level, [self.shared.name])
-        if ways[0].columns_first:
-            inside = (*loops(self.rows), *_keeps(level, image), *shared)
-            return (*loops(self.columns), *_keeps(level, stays), *inside)
-        first = self.rows if image else ()
-        last = self.summed if sums else ()
-        between = [d for d in self.dims if d not in (*first, *last)]
-        outer = (*_keeps(level, stays), *loops(first), *_keeps(level, image), *loops(between))
-        return (*outer, *_keeps(level, sums), *loops(last), *shared)
+        def kept(stay: Stay | None, place: ImageKept | None) -> list[Node]:
+            image = [self.image.name] if make is not None and make.image is place else []
+            return _keeps(level, [*(access.name for access, mine in stays if mine is stay), *image])
+
+        return (
+            *kept(Stay.GOOD, None),
+            *loops(outer),
+            *kept(None, ImageKept.COLUMNS),
+            *loops([d for d in self.columns if d not in self.summed]),
+            *_keeps(level, sums),
+            *loops([d for d in self.columns if d in self.summed]),
+            *kept(Stay.COLUMNS, ImageKept.INNER_ROWS),
+            *loops(self._inner_rows(outer)),
+            *kept(None, ImageKept.TILE),
+            *_keeps(level, [self.shared.name]),
+        )
 
     def _make(self, member: Windowed, level: str) -> tuple[Node, ...]:
         make, left = member.make, {**self.extents, **member.tiles[0]}
         nodes: list[Node] = []
-        if not make.whole:
-            nodes += [*_singly(left, (*self.channels, *make.singly)), *_keeps(level, [self.image.name])]
-        if not make.resident:
-            there = () if make.whole else (*self.channels, *make.singly)
+        there = (*self.channels, *make.singly) if make.image is ImageKept.CHANNEL else ()
+        if make.image is ImageKept.CHANNEL:
+            nodes += [*_singly(left, there), *_keeps(level, [self.image.name])]
+        if make.filter is Stay.NOT:
             dims = [d for d in self.order(self.filter) if d not in there]
             nodes += [*_singly(left, dims), *_keeps(level, [self.filter.name])]
         return (*nodes, Compute(statement=self.first.product.name))
 
     def _use(self, member: Windowed, level: str) -> tuple[Node, ...]:
         use, left = member.use, {**self.extents, **member.tiles[1]}
-        kept, streaming = (self.other, self.result) if use.held is Held.INPUT else (self.result, self.other)
-        beyond = self.beyond if use.held is not Held.SUMS else ()
+        word, sums = use.result is ResultKept.WORD, use.result is ResultKept.SUMS
+        kept, streaming = (self.other, self.result) if word else (self.result, self.other)
+        beyond = () if sums else self.beyond
         nodes: list[Node] = [*_singly(left, beyond)]
-        if use.held is Held.RESULT or (use.held is Held.INPUT and not use.resident):
+        if use.result is ResultKept.LINE or (word and use.other is Stay.NOT):
             nodes += _keeps(level, [kept.name])
-        if use.held is Held.INPUT or not use.resident:
+        if word or use.other is Stay.NOT:
             dims = [d for d in self.order(streaming) if d not in beyond]
             nodes += [*_singly(left, dims), *_keeps(level, [streaming.name])]
         return (*nodes, Compute(statement=self.second.product.name))
