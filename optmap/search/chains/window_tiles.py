@@ -159,25 +159,29 @@ class WindowTiles:
             self.per_tile(dim, lambda size: shared(size, -(-extent // size) - 1)),
         )
 
-    def tap_loop(self, tap: str, axis: Subscript, moving: str | None) -> Passing:
-        """A loop in single steps over a tap inside every tile, added up over all tiles along the subscript.
+    def single_loop(self, dim: str, axis: Subscript, moving: str | None) -> Passing:
+        """A loop in single steps over a tap or a row inside every tile, added up over all tiles along the subscript.
 
         Args:
-            tap: that it is over.
+            dim: that it is over.
             axis: the subscript with it; the other taps are there.
             moving: its dim that tiles go along.
         """
-        taps, factor = self.extents[tap], dict(axis.terms)[tap]
+        factor, taps = dict(axis.terms)[dim], self.extents[dim]
+
+        def trips(size: int) -> int:
+            return size if dim == moving else taps
 
         def shared(size: int, steps: int) -> int:
-            return max(0, axis.span({**self.extents, **({moving: size} if moving else {}), tap: 1}) - factor * steps)
+            sizes = {**self.extents, **({moving: size} if moving else {}), dim: 1}
+            return max(0, axis.span(sizes) - factor * steps)
 
         every, going_on, again = (
             self.per_line(moving, number)
             for number in (
-                lambda size: taps * shared(size, 0),
-                lambda size: (taps - 1) * shared(size, 1),
-                lambda size: shared(size, taps - 1),
+                lambda size: trips(size) * shared(size, 0),
+                lambda size: (trips(size) - 1) * shared(size, 1),
+                lambda size: shared(size, trips(size) - 1),
             )
         )
         return Passing(every, going_on, again)

@@ -5,11 +5,12 @@ that the image has and the filter has not, *columns* the others. Tiles of some r
 columns, then those of the other rows.
 
 To make a tile, what the first statement slides over (the *image*) is kept for one iteration of its other dims (the
-*channels*) while single words of the other input (the *filter*) stream past: with all taps, or sliding along one of
-them, with those around it one after the other. Or the image is kept for all channels, for a tile or further out, and
-neighbouring tiles share what overlaps. To use it, a line of the second statement's input and single words of the
-result, or a line of the result and single words of that input; or the result is kept until everything is added up. The
-filter and that input stay for good, or the parts of them for one tile of columns do while tiles of the inner rows pass.
+*channels*): with all taps or sliding along one of them while single words of the other input (the *filter*) stream
+past; or sliding along rows of the tile while the words of the filter stay. Or the image is kept for all channels, for a
+tile or further out, and neighbouring tiles share what overlaps. To use a tile, a line of the second statement's input
+and single words of the result, or a line of the result and single words of that input; or the result is kept until
+everything is added up. The filter and that input stay for good, or the parts of them for one tile of columns do while
+tiles of the inner rows pass.
 Unfused: both statements with tiles of their own, the intermediate stored and loaded. Of every number of tiles the
 smallest one is tried.
 """
@@ -19,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,21 +45,25 @@ FAMILY = (
 """The mappings among which the best is found, in words."""
 
 
+MOST_PERMUTED = 2
+"""Rows of which loops are tried in all orders."""
+
+
+class RowOrder(NamedTuple):
+    """Rows in the order of their loops over tiles, from the outside in."""
+
+    outer: tuple[str, ...]
+    """Those outside the loops over tiles of columns."""
+    inner: tuple[str, ...]
+
+
 class Stay(Enum):
     """How long words of the filter, or of the second statement's input, stay."""
 
     NOT = "single words stream past"
+    CHANNEL = "those of one channel, while rows of a tile pass"
     COLUMNS = "those of a tile of columns, while the inner rows pass"
     GOOD = "all of them, for good"
-
-
-class ImageKept(Enum):
-    """Where the image is kept."""
-
-    CHANNEL = "inside a tile, for one channel"
-    TILE = "for a tile, all channels"
-    INNER_ROWS = "for all inner rows"
-    COLUMNS = "for all columns and inner rows"
 
 
 class ResultKept(Enum):
@@ -72,19 +78,19 @@ class ResultKept(Enum):
 class Make:
     """How the first statement makes a tile."""
 
-    outer: tuple[str, ...]
-    """Rows of which tiles are outside those of columns."""
+    order: RowOrder
     filter: Stay
-    image: ImageKept
+    within: int | None
+    """Loops over tiles of rows outside an image kept for all channels; None for one that is kept for one channel."""
     singly: tuple[str, ...] = ()
-    """Taps that an image kept for one channel has one after the other; along the last one it slides."""
+    """Taps that an image kept for one channel has one after the other, and then rows; along the last one it slides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """How the second statement uses a tile."""
 
-    outer: tuple[str, ...]
+    order: RowOrder
     other: Stay
     """Of its input."""
     result: ResultKept
@@ -193,58 +199,73 @@ class WindowPair:
         """The row dim of a subscript of the image; None without one."""
         return next((d for d in axis.dims if d in self.rows), None)
 
-    def _outer_rows(self) -> Iterator[tuple[str, ...]]:
-        """Rows that may be outermost: all of them first."""
+    def _orders(self) -> Iterator[RowOrder]:
+        """Orders of loops over tiles of rows, all of them outermost first; of more than two some."""
+        some = list(permutations(self.rows)) if len(self.rows) <= MOST_PERMUTED else [self.rows]
         for count in range(len(self.rows), -1 if self.columns else len(self.rows) - 1, -1):
-            yield from combinations(self.rows, count)
+            yield from (RowOrder(rows[:count], rows[count:]) for rows in some)
 
-    def _inner_rows(self, outer: Sequence[str]) -> tuple[str, ...]:
-        return tuple(d for d in self.rows if d not in outer)
-
-    def _stays(self, outer: Sequence[str], access: TensorAccess) -> Iterator[Stay]:
+    def _stays(self, order: RowOrder, access: TensorAccess) -> Iterator[Stay]:
         """How long words of an input may stay that is not the image."""
         yield Stay.NOT
-        if self._inner_rows(outer) and access.dims & {*self.dims} == {*self.columns}:
+        if order.inner and access.dims & {*self.dims} == {*self.columns}:
             yield Stay.COLUMNS
         yield Stay.GOOD
 
     def _staying(
-        self, tiles: WindowTiles, outer: Sequence[str], access: TensorAccess, stay: Stay
+        self, tiles: WindowTiles, order: RowOrder, access: TensorAccess, stay: Stay
     ) -> tuple[Words, Words, int]:
         """Of an input that is not the image: words, those that stay above both statements, and that stream past."""
         every, nothing = tiles.size(access, {}), tiles.fixed(0)
         if stay is Stay.GOOD:
             return every, every, 0
         if stay is Stay.COLUMNS:
-            again = np.where(tiles.times(self.columns) > 1, tiles.times(outer), 1)
+            again = np.where(tiles.times(self.columns) > 1, tiles.times(order.outer), 1)
             return every * again, tiles.size(access, dict.fromkeys(self.columns)), 0
         again = tiles.times([d for d in self.dims if d not in access.dims])
         return every * again, nothing, self.workload.weight(access)
 
-    def makes(self, tiles: WindowTiles, outer: tuple[str, ...]) -> Iterator[tuple[Make, _Price]]:
+    def makes(self, tiles: WindowTiles, order: RowOrder) -> Iterator[tuple[Make, _Price]]:
         """Ways to make all tiles, and what they cost."""
         nothing = tiles.fixed(0)
-        slabs = [(taps, *self._slabs(tiles, taps)) for taps in self._sliding()]
-        places = [ImageKept.TILE] if self.channels else []
-        places += [ImageKept.INNER_ROWS] if self._inner_rows(outer) else []
-        places += [ImageKept.COLUMNS] if self.columns else []
-        kept = [(place, *self._kept(tiles, outer, place)) for place in places]
-        for stay in self._stays(outer, self.filter):
-            filters, stays, word = self._staying(tiles, outer, self.filter, stay)
-            for taps, words, room, fits in slabs:
-                make = Make(outer=outer, filter=stay, image=ImageKept.CHANNEL, singly=taps)
-                yield make, _Price(words + filters, room + word, stays, fits)
+        places = range(-1 if self.columns else 0, len(order.inner) + 1)
+        kept = [(place, *self._kept(tiles, order, place)) for place in places]
+        sliding = list(self._sliding()) if order.outer + order.inner == self.rows or order.inner else []
+        slabs = [(singly, *self._slabs(tiles, singly)) for singly in sliding]
+        for stay in self._stays(order, self.filter):
+            filters, stays, word = self._staying(tiles, order, self.filter, stay)
             for place, words, room in kept:
-                make = Make(outer=outer, filter=stay, image=place)
+                make = Make(order=order, filter=stay, within=place)
                 yield make, _Price(words + filters, nothing + word, stays + room)
+            for singly, words, room, fits in slabs:
+                mine = stay
+                if stay is Stay.NOT and {*singly} & {*self.rows}:
+                    mine = Stay.CHANNEL
+                    beside = tiles.size(self.filter, self._single(singly))
+                else:
+                    beside = nothing + word
+                make = Make(order=order, filter=mine, within=None, singly=singly)
+                yield make, _Price(words + filters, room + beside, stays, fits)
+
+    def _single(self, singly: Sequence[str]) -> dict[str, int | None]:
+        """Sizes of what is there of a tile for one channel, and of dims that come one after the other."""
+        return {**dict.fromkeys(self.dims), **dict.fromkeys([*self.channels, *singly], 1)}
 
     def _sliding(self) -> Iterator[tuple[str, ...]]:
-        """Taps that an image kept for one channel may have one after the other: of every subscript one at most."""
+        """What an image kept for one channel may have one after the other: of every subscript one tap or row at most."""
         windows = [[d for d in axis.dims if d in self.taps and self.extents[d] > 1] for axis in self.image.axes]
-        for count in range(len(windows) + 1):
-            for some in combinations([taps for taps in windows if taps], count):
-                for taps in product(*some):
-                    yield from {(*taps[:n], *taps[n + 1 :], taps[n]) for n in range(count)} or {()}
+        rows = [[d for d in axis.dims if d in self.rows] for axis in self.image.axes]
+        moving = [mine for mine in rows if mine]
+        for many in range(len(moving) + 1 if len(moving) <= MOST_PERMUTED else 1):
+            for lines in permutations([d for (d,) in moving], many):
+                free = [taps for taps, mine in zip(windows, rows, strict=True) if taps and not {*mine} & {*lines}]
+                for count in range(len(free) + 1):
+                    for some in combinations(free, count):
+                        for taps in product(*some):
+                            lasts = range(count) if not lines and count else [-1]
+                            for last in lasts:
+                                slides = (*taps[:last], *taps[last + 1 :], taps[last]) if last >= 0 else taps
+                                yield (*slides, *lines)
 
     def _slabs(self, tiles: WindowTiles, singly: Sequence[str]) -> tuple[Words, Words, NDArray[np.bool_]]:
         """Of an image kept for one channel: words, room, and where it has no gaps."""
@@ -252,33 +273,34 @@ class WindowPair:
         words = room = tiles.fixed(self.workload.weight(self.image))
         fits, loops = tiles.fixed(1) > 0, dict[str, Passing]()
         for axis in self.image.axes:
-            moving, tap = self._moving(axis), next((d for d in axis.dims if d in singly), None)
-            some = {**self.extents, **({tap: 1} if tap else {})}
-
-            def span(size: int, axis: Subscript = axis, at: str | None = moving, some: dict[str, int] = some) -> int:
-                return axis.span({**some, at: size} if at else some)
-
-            def dense(size: int, axis: Subscript = axis, at: str | None = moving, some: dict[str, int] = some) -> bool:
-                here = {**some, at: size} if at else some
-                return axis.span(here) == axis.count(here)
-
             if any(d in self.channels for d in axis.dims):
                 words = words * axis.count(self.extents)
                 continue
-            room = room * (tiles.per_tile(moving, span) if moving else span(0))
-            if tap is None:
-                words = words * tiles.per_line(moving, span)
+            moving, one = self._moving(axis), next((d for d in axis.dims if d in singly), None)
+            along = None if moving == one else moving
+            some = {**self.extents, **({one: 1} if one else {})}
+
+            def span(size: int, axis: Subscript = axis, along: str | None = along, some: dict[str, int] = some) -> int:
+                return axis.span({**some, along: size} if along else some)
+
+            def gaps(size: int, axis: Subscript = axis, along: str | None = along, some: dict[str, int] = some) -> int:
+                return axis.span({**some, along: size} if along else some) - axis.count(
+                    {**some, along: size} if along else some
+                )
+
+            room = room * (tiles.per_tile(along, span) if along else span(0))
+            if one is None:
+                words = words * tiles.per_line(along, span)
             else:
-                fits = fits & (tiles.per_tile(moving, dense) > 0 if moving else dense(0))
-                loops[tap] = tiles.tap_loop(tap, axis, moving)
-        words = words * tiles.times(beyond) * tiles.entering([loops[tap] for tap in singly])
+                fits = fits & ((tiles.per_tile(along, gaps) if along else tiles.fixed(gaps(0))) == 0)
+                loops[one] = tiles.single_loop(one, axis, moving)
+        words = words * tiles.times(beyond) * tiles.entering([loops[d] for d in singly])
         return words, room, fits
 
-    def _kept(self, tiles: WindowTiles, outer: Sequence[str], place: ImageKept) -> tuple[Words, Words]:
-        """Of an image kept for all channels: words and room."""
+    def _kept(self, tiles: WindowTiles, order: RowOrder, within: int) -> tuple[Words, Words]:
+        """Of an image kept for all channels: words and room; inside so many loops over inner rows, or -1 above columns."""
         axes = {d: axis for axis in self.image.axes for d in axis.dims}
-        columns = () if place is ImageKept.COLUMNS else self.columns
-        loops = (*outer, *columns, *(self._inner_rows(outer) if place is ImageKept.TILE else ()))
+        loops = (*order.outer, *(self.columns if within >= 0 else ()), *order.inner[: max(within, 0)])
         words = room = tiles.fixed(self.workload.weight(self.image))
         for axis in self.image.axes:
             moving = next((d for d in axis.dims if d in loops), None)
@@ -290,23 +312,23 @@ class WindowPair:
                 )
         return words * tiles.entering([tiles.tile_loop(d, axes.get(d)) for d in loops]), room
 
-    def uses(self, tiles: WindowTiles, outer: tuple[str, ...]) -> Iterator[tuple[Use, _Price]]:
+    def uses(self, tiles: WindowTiles, order: RowOrder) -> Iterator[tuple[Use, _Price]]:
         """Ways to use all tiles, and what they cost."""
         nothing = tiles.fixed(0)
         line = {**dict.fromkeys(self.dims), **dict.fromkeys(self.beyond, 1)}
         again = self._results(tiles, tiles.times(self.summed))
-        for stay in self._stays(outer, self.other):
-            others, stays, word = self._staying(tiles, outer, self.other, stay)
+        for stay in self._stays(order, self.other):
+            others, stays, word = self._staying(tiles, order, self.other, stay)
             inputs = tiles.size(self.other, line) if stay is Stay.NOT else nothing
             room = inputs + self.workload.weight(self.result)
-            yield Use(outer=outer, other=stay, result=ResultKept.WORD), _Price(others + again, room, stays)
+            yield Use(order=order, other=stay, result=ResultKept.WORD), _Price(others + again, room, stays)
             room = tiles.size(self.result, line) + word
-            yield Use(outer=outer, other=stay, result=ResultKept.LINE), _Price(others + again, room, stays)
+            yield Use(order=order, other=stay, result=ResultKept.LINE), _Price(others + again, room, stays)
             if self.summed and not {*self.summed} & {*self.rows}:
-                tile = dict.fromkeys([*outer, *(d for d in self.columns if d not in self.summed)])
+                tile = dict.fromkeys([*order.outer, *(d for d in self.columns if d not in self.summed)])
                 above = stays + tiles.size(self.result, tile)
                 once = self._results(tiles, tiles.fixed(1))
-                yield Use(outer=outer, other=stay, result=ResultKept.SUMS), _Price(others + once, nothing + word, above)
+                yield Use(order=order, other=stay, result=ResultKept.SUMS), _Price(others + once, nothing + word, above)
 
     def _results(self, tiles: WindowTiles, visits: Words) -> Words:
         """Words of the result that move where every one is visited so often."""
@@ -327,20 +349,26 @@ class WindowPair:
         held = tiles.size(self.shared, tile)
         best: Windowed | None = None
         making, using = list[tuple[int, int, Make]](), list[tuple[int, int, Use]]()
-        for outer in self._outer_rows():
-            uses = list(self.uses(tiles, outer))
-            for make, made in self.makes(tiles, outer):
+        for order in self._orders():
+            uses = list(self.uses(tiles, order))
+            least = min(
+                (each for _, used in uses for each, _ in _least(used.words, used.room + used.above, memory, None)),
+                default=0,
+            )
+            for make, made in self.makes(tiles, order):
                 if clock.late and best is not None:
                     break
-                if self._alone(outer, [d for d in self.channels if d not in self.dims]):
-                    own = _least(made.words, held + made.room + made.above, memory, made.fits)
+                own = _least(made.words, held + made.room + made.above, memory, made.fits)
+                if self._alone(order, [d for d in self.channels if d not in self.dims]):
                     making += [(*at, make) for at in own]
-                for use, used in uses if not apart else ():
+                if apart or not own or (best is not None and own[0][0] + least >= best.words):
+                    continue
+                for use, used in uses:
                     room = held + np.maximum(made.room, used.room) + made.above + used.above
                     for words, row in _least(made.words + used.words, room, memory, made.fits):
                         if best is None or words < best.words:
                             best = Windowed(make=make, use=use, tiles=(tiles.at(row),) * 2, fused=True, words=words)
-            if self._alone(outer, self.beyond):
+            if self._alone(order, self.beyond):
                 for use, used in uses:
                     own = _least(used.words, held + used.room + used.above, memory, None)
                     using += [(*at, use) for at in own]
@@ -352,12 +380,12 @@ class WindowPair:
                 best = Windowed(make=make, use=use, tiles=both, fused=False, words=words)
         return best
 
-    def _alone(self, outer: Sequence[str], between: Sequence[str]) -> bool:
+    def _alone(self, order: RowOrder, between: Sequence[str]) -> bool:
         """Whether words of all ways are what is said where a statement is done by itself.
 
         No tile may leave what the next one needs: where rows are innermost, other dims have to come in between.
         """
-        return not self._inner_rows(outer) or prod(self.extents[d] for d in between) > 1
+        return not order.inner or prod(self.extents[d] for d in between) > 1
 
     def least_apart(self) -> int:
         """Words that move at least where both statements are done by themselves."""
@@ -367,10 +395,10 @@ class WindowPair:
 
     def least_room(self) -> int:
         """Words that every mapping needs."""
-        tiles, outer = WindowTiles(self.workload, self.dims), self.rows
+        tiles, order = WindowTiles(self.workload, self.dims), RowOrder(self.rows, ())
         rooms = [
             min(int((price.room + price.above)[0]) for _, price in some)
-            for some in (self.makes(tiles, outer), self.uses(tiles, outer))
+            for some in (self.makes(tiles, order), self.uses(tiles, order))
         ]
         return self.workload.weight(self.shared) + max(rooms)
 
@@ -398,7 +426,7 @@ class WindowPair:
         self, level: str, tile: Mapping[str, int], *, make: Make | None = None, use: Use | None = None
     ) -> tuple[Node, ...]:
         """Loops over tiles, and what is kept above the statements."""
-        outer = next(way.outer for way in (make, use) if way is not None)
+        order = next(way.order for way in (make, use) if way is not None)
         stays = [(self.filter, make.filter)] if make is not None else []
         stays += [(self.other, use.other)] if use is not None else []
         sums = [self.result.name] if use is not None and use.result is ResultKept.SUMS else []
@@ -406,29 +434,28 @@ class WindowPair:
         def loops(dims: Sequence[str]) -> list[Node]:
             return [Loop(dim=d, tile=tile[d]) for d in dims if tile[d] < self.extents[d]]
 
-        def kept(stay: Stay | None, place: ImageKept | None) -> list[Node]:
-            image = [self.image.name] if make is not None and make.image is place else []
-            return _keeps(level, [*(access.name for access, mine in stays if mine is stay), *image])
+        def kept(stay: Stay) -> list[str]:
+            return [access.name for access, mine in stays if mine is stay]
 
-        return (
-            *kept(Stay.GOOD, None),
-            *loops(outer),
-            *kept(None, ImageKept.COLUMNS),
-            *loops([d for d in self.columns if d not in self.summed]),
-            *_keeps(level, sums),
-            *loops([d for d in self.columns if d in self.summed]),
-            *kept(Stay.COLUMNS, ImageKept.INNER_ROWS),
-            *loops(self._inner_rows(outer)),
-            *kept(None, ImageKept.TILE),
-            *_keeps(level, [self.shared.name]),
-        )
+        def image(within: int) -> list[str]:
+            return [self.image.name] if make is not None and make.within == within else []
+
+        nodes = [*_keeps(level, kept(Stay.GOOD)), *loops(order.outer), *_keeps(level, image(-1))]
+        nodes += [*loops([d for d in self.columns if d not in self.summed]), *_keeps(level, sums)]
+        nodes += [*loops([d for d in self.columns if d in self.summed])]
+        nodes += _keeps(level, [*kept(Stay.COLUMNS), *image(0)])
+        for number, d in enumerate(order.inner, start=1):
+            nodes += [*loops([d]), *_keeps(level, image(number))]
+        return (*nodes, *_keeps(level, [self.shared.name]))
 
     def _make(self, member: Windowed, level: str) -> tuple[Node, ...]:
         make, left = member.make, {**self.extents, **member.tiles[0]}
-        nodes: list[Node] = []
-        there = (*self.channels, *make.singly) if make.image is ImageKept.CHANNEL else ()
-        if make.image is ImageKept.CHANNEL:
-            nodes += [*_singly(left, there), *_keeps(level, [self.image.name])]
+        lines = [d for d in make.singly if d in self.rows]
+        there = (*self.channels, *(d for d in make.singly if d not in lines)) if make.within is None else ()
+        nodes: list[Node] = [*_singly(left, there)]
+        nodes += _keeps(level, [self.filter.name] if make.filter is Stay.CHANNEL else [])
+        nodes += _singly(left, lines)
+        nodes += _keeps(level, [self.image.name] if make.within is None else [])
         if make.filter is Stay.NOT:
             dims = [d for d in self.order(self.filter) if d not in there]
             nodes += [*_singly(left, dims), *_keeps(level, [self.filter.name])]
