@@ -271,7 +271,7 @@ def _held_nodes(question: Question) -> Branch | None:
     """The best tiling of one memory with a place for every tensor; None if nothing fits."""
     from optmap.search.iooub.one_memory import whole_tiles
 
-    found = whole_tiles(question, question.clock.share(HELD))
+    found = whole_tiles(question, question.clock.share(HELD), rolled=1)
     return None if found is None else held_path(question.workload, found[1], found[0])
 
 

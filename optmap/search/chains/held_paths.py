@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from optmap.mappings.held import Held
 from optmap.mappings.levels import Mapping
 from optmap.mappings.nodes import Compute, Loop, Node
@@ -12,13 +14,11 @@ from optmap.workloads.workload import Workload, access_names
 def held_path(workload: Workload, mapping: Mapping, held: Held) -> Branch:
     """The path of a held mapping of one memory, without pieces and corners.
 
-    A tensor that is streamed along several windows moves more than as a held mapping: a Keep has no room for what a
-    window leaves behind in a row.
-
     Args:
         workload: one product, no tensor of which is read twice.
         mapping: tile and loop order.
-        held: reuse positions and streams.
+        held: reuse positions and streams, of every tensor along one window at most: where it rolls along several, a
+            Keep has no room for what a window leaves behind in a row.
     """
     (entry,) = mapping.levels
     names = access_names(workload)
@@ -28,7 +28,7 @@ def held_path(workload: Workload, mapping: Mapping, held: Held) -> Branch:
     }
     places = len(entry.permutation)
 
-    def kept(position: int, steps: int) -> Branch:
+    def kept(position: int, steps: int) -> Iterator[Node]:
         """The Keep of tensors with a reuse position, behind so many loops inside a tile."""
         here = [n for n in names if max(held.positions[n], 1) == position and last[n] == steps]
         return keeps(entry.level, here)

@@ -81,8 +81,10 @@ class WindowTiles:
         """The same number for every tile."""
         return np.full(len(next(iter(self._places.values()))), number, self._kind)
 
-    def per_tile(self, dim: str, number: Callable[[int], int]) -> Words:
-        """What depends on the size along a dim."""
+    def per_tile(self, dim: str | None, number: Callable[[int], int]) -> Words:
+        """What depends on the size along a dim; without one what is the same everywhere."""
+        if dim is None:
+            return self.fixed(number(0))
         return np.array([number(size) for size in self._sizes[dim].tolist()], self._kind)[self._places[dim]]
 
     def per_line(self, dim: str | None, number: Callable[[int], int]) -> Words:
@@ -99,7 +101,7 @@ class WindowTiles:
 
     def times(self, dims: Sequence[str]) -> Words:
         """How many tiles there are along some dims together."""
-        return self._product([self.per_tile(d, lambda size, d=d: -(-self.extents[d] // size)) for d in dims])
+        return self._product([self.per_line(d, one) for d in dims])
 
     def size(self, access: TensorAccess, sizes: Mapping[str, int | None]) -> Words:
         """Words of a part of a tensor with plain subscripts.
@@ -191,3 +193,8 @@ class WindowTiles:
         for each in some:
             found = found * each
         return found
+
+
+def one(size: int) -> int:
+    """Of every tile, however large."""
+    return 1
