@@ -30,8 +30,8 @@ from optmap.workloads.chain import TensorRole
 
 FAMILY = (
     "one after the other, with what is between them in the memory: runs of products and gates, each the best of its "
-    "family, and statements by themselves, products by methods mopt and iooub, functions of rows and of several tensors element "
-    "by element"
+    "family, and statements by themselves, products by methods mopt and iooub, functions of rows and of several "
+    "tensors element by element"
 )
 """The mappings among which the best is looked for, in words."""
 APART = "every statement by itself, products by methods mopt and iooub, all that is between them in the memory"
