@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds.chains.counts import starts_empty
-from optmap.count.trees import count_tree
+from optmap.count.trees import count_boxes
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.forms import path_of, several_trips
 from optmap.mappings.kept_tensors import kept_tensors
@@ -183,7 +183,7 @@ def path_by_itself(
         objective = BOTTLENECK
     asked = replace(question, workload=alone, machine=machine, method=BY, objective=objective, progress=None)
     try:
-        nodes = path_of(method.run(asked).found.tiles, alone, machine).nodes if not held else _held_nodes(asked)
+        nodes = _held_nodes(asked) if held else path_of(method.run(asked).found.tiles, alone, machine).nodes
     except InfeasibleError:
         return None
     return None if nodes is None else tuple(named_rows(node, rows) for node in several_trips(nodes, left))
@@ -261,18 +261,23 @@ def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch
     def cost(branches: list[Branch]) -> Fraction | float:
         nodes = one_after_other(workload, machine.memory, branches, ())
         part, counted = without_rows(part_of(workload, (name, *tail)), nodes)
-        count = count_tree(MappingTree(workload=part, machine=machine, nodes=counted))
-        return inf if count.broken else count.value_of(question.objective, part, machine)
+        count = count_boxes(MappingTree(workload=part, machine=machine, nodes=counted))
+        return inf if count is None or count.broken else count.value_of(question.objective, part, machine)
 
     return min(choices, key=cost) if choices[1:] else next(iter(choices), None)
 
 
 def _held_nodes(question: Question) -> Branch | None:
-    """The best tiling of one memory with a place for every tensor; None if nothing fits."""
+    """The best tiling of one memory with a place for every tensor; None if nothing fits, or only a walk counts it."""
     from optmap.search.iooub.one_memory import whole_tiles
 
+    workload, machine = question.workload, question.machine
     found = whole_tiles(question, question.clock.share(HELD), rolled=1)
-    return None if found is None else held_path(question.workload, found[1], found[0])
+    if found is None:
+        return None
+    nodes = several_trips(held_path(workload, found[1], found[0]), workload.extents)
+    tree = MappingTree(workload=workload, machine=machine, nodes=nodes)
+    return None if count_boxes(tree) is None else nodes
 
 
 def _element_by_element(

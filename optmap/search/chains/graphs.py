@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
-from optmap.count.trees import count_tree
+from optmap.count.trees import count_boxes, count_tree
 from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains.alone import (
@@ -88,9 +88,16 @@ class ChainGraph:
         return nodes
 
     def apart(self) -> tuple[Branch, int] | None:
-        """Every statement by itself: the nodes, and words that they move; None if one finds no place."""
-        nodes, words = self._nodes(()), self._words(())
-        return None if nodes is None or words is None else (nodes, words)
+        """Every statement by itself: the nodes, and words that they move.
+
+        Returns:
+            None if one finds no place, or only a walk counts them.
+        """
+        nodes, machine = self._nodes(()), self.question.machine
+        if nodes is None:
+            return None
+        count = count_boxes(MappingTree(workload=self.workload, machine=machine, nodes=nodes))
+        return None if count is None else (nodes, self.question.objective.words(count.moved, machine)[0])
 
     def _chosen(self, parts: Sequence[ChainPart]) -> tuple[ChainPart, ...]:
         """The parts with which the fewest words move: what one saves does not depend on what others do."""
