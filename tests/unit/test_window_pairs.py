@@ -13,6 +13,7 @@ from walked_answers import hold
 import optmap
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes, walk_tree
+from optmap.search.chains import window_tiles, windows
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 
@@ -61,6 +62,28 @@ def test_no_more_moves_than_another_mapper_needs(text, extents, reached):
     for memory, words in reached:
         answer = optmap.solve(text, extents=extents, semantics="assign", memory=f"{memory}w", objective="traffic")
         assert answer.cost <= words
+
+
+def test_unfused_mappings_are_the_best_of_unfused_ones_only():
+    extents = {"c": 8, "d": 8, "e": 8, "y": 6, "x": 6, "r": 3, "s": 3}
+    fused, apart = (optmap.solve(CONVOLUTION, extents=extents, memory="337w", method=m) for m in ("fused", "apart"))
+    assert fused.cost < apart.cost
+    assert fused.proved
+    assert apart.proved
+    assert "fused: " in fused.space
+    assert apart.space.startswith("unfused: ")
+
+
+def test_of_too_many_tiles_some_are_tried_and_nothing_is_proved(monkeypatch, tmp_path):
+    extents = {"c": 3, "d": 7, "e": 2, "y": 6, "x": 5, "r": 2, "s": 2}
+    every = optmap.solve(CONVOLUTION, extents=extents, memory="50w")
+    monkeypatch.setattr(window_tiles, "MOST", 20)
+    some_tiles = optmap.solve(CONVOLUTION, extents=extents, memory="50w")
+    assert every.proved
+    assert not some_tiles.proved
+    assert windows.SOME_SIZES in some_tiles.space
+    assert some_tiles.cost >= every.cost
+    hold(some_tiles, tmp_path)
 
 
 def test_inputs_with_windows_are_counted_as_they_are_walked(monkeypatch):
