@@ -6,7 +6,7 @@ import re
 import pytest
 import random_trees
 from cases import some
-from mapping_trees import moved, tree_of
+from mapping_trees import moved, scratchpads, tree_of
 from random_trees import random_tree
 from walked_answers import hold
 
@@ -72,6 +72,29 @@ def test_unfused_mappings_are_the_best_of_unfused_ones_only():
     assert apart.proved
     assert "fused: " in fused.space
     assert apart.space.startswith("unfused: ")
+
+
+def test_nothing_is_proved_where_unfused_mappings_may_move_less_than_is_said_of_them():
+    """Without channels neighbouring tiles share what the image has in common: these unfused ones move 81 words."""
+    extents = {"d": 3, "e": 1, "y": 2, "x": 3, "r": 1, "s": 2}
+    first = [
+        {"loop": "d", "tile": 1},
+        {"keep": "buffer", "tensors": ["F"]},
+        *[{"loop": "y", "tile": 1}, {"loop": "x", "tile": 1}, {"keep": "buffer", "tensors": ["S"]}],
+        *[{"loop": "s", "tile": 1}, {"keep": "buffer", "tensors": ["I"]}, {"compute": "S"}],
+    ]
+    second = [
+        *[{"loop": "x", "tile": 1}, {"keep": "buffer", "tensors": ["O"]}, {"loop": "d", "tile": 1}],
+        *[{"loop": "y", "tile": 1}, {"keep": "buffer", "tensors": ["S", "G"]}, {"compute": "O"}],
+    ]
+    nodes = [{"keep": "Memory", "tensors": ["S"]}, {"sequence": [first, second]}]
+    workload = parse_workload(DEPTHWISE, extents, semantics=Semantics.ASSIGN)
+    count = count_boxes(tree_of(nodes, workload, scratchpads(buffer=4)))
+    words = sum(row.loads_words + row.stores_words for row in count.moved)
+    answer = optmap.solve(workload, memory="4w", objective="traffic")
+    assert words == 81
+    assert count.rooms[0].occupancy_words == 4
+    assert words >= answer.cost or not answer.proved
 
 
 def test_of_too_many_tiles_some_are_tried_and_nothing_is_proved(monkeypatch, tmp_path):
