@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from optmap.count.trees.boxes import check_boxes as check_boxes
 from optmap.count.trees.boxes import count_boxes as count_boxes
+from optmap.count.trees.parts import count_parts as count_parts
 from optmap.count.trees.results import LevelRoom as LevelRoom
 from optmap.count.trees.results import TreeCount as TreeCount
 from optmap.count.trees.walk import refuse_safe
@@ -24,4 +25,4 @@ def count_tree(tree: MappingTree, *, rule: CapacityRule = CapacityRule.TILE, lim
         TreeError, InputError, LimitError: as `walk_tree`.
     """
     refuse_safe(tree, rule)
-    return count_boxes(tree) or walk_tree(tree, rule=rule, limit=limit)
+    return count_boxes(tree) or count_parts(tree) or walk_tree(tree, rule=rule, limit=limit)
