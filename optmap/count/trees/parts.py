@@ -200,15 +200,18 @@ class _Parts:
             raise UnboxedError(f"{statement.name} is not in one box of each of its dims, or sums over boxes")
         part = self._part(statement.output, inside)
         own = {d: inside[d] for d in cut}
+        parts = dict[str, Part]()
         for access in statement.accesses:
-            name = _part_name(access.name, self._part(access, inside))
+            mine = self._part(access, inside)
+            if parts.setdefault(access.name, mine) != mine:
+                raise UnboxedError(f"{statement.name} touches two parts of {access.name}")
+            name = _part_name(access.name, mine)
             self._take_name(name, access.name)
             self.bytes[name] = access.bytes
         for dim in statement.dims:
             first, beyond = self.cuts[dim][own[dim]] if dim in own else (0, self.given.workload.extents[dim])
             self._take_name(_named(dim, own), dim)
             self.sizes[_named(dim, own)] = beyond - first
-        parts = {access.name: self._part(access, inside) for access in statement.accesses}
 
         def renamed(found: re.Match[str]) -> str:
             subscripts = re.sub(r"[^\W\d]\w*", lambda dim: _named(dim[0], own), found[2])
