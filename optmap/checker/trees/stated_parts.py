@@ -1,13 +1,13 @@
 """Trees with boxes, read as trees of statements in parts.
 
 A box lets the nodes below work on a range of some dims. All boxes of a tree together cut a dim into ranges; a tree is
-counted if every box is of one of these, no loop over a cut dim is outside its box, every leaf is below a box of each cut
-dim that its statement has, all of these being subscripts of what it writes, and every combination of ranges of a
-statement has a leaf. Then a leaf makes a part of its tensor that no other one touches before, and each access is of a
-whole part: where a dim that is cut subscripts a tensor it is the whole subscript, and other accesses are cut at the
-same places. So parts of statements, of tensors and of dims are statements, tensors and dims, and without its boxes the
-tree is one of these: a box changes nothing but which iterations are gone over. Elements of a tensor are those of its
-parts, each in one: words that move or are held add up.
+counted if every box is of one of these, no loop over a cut dim is outside its box, every leaf is below a box of each
+cut dim that its statement has, all of these being subscripts of what it writes, and every combination of ranges of a
+statement has one leaf. Then a leaf writes a part of its tensor that no other leaf writes, and each access is of a whole
+part: where a dim that is cut subscripts a tensor it is the whole subscript, and other accesses are cut at the same
+places. So parts of statements, of tensors and of dims are statements, tensors and dims, and without its boxes the tree
+is one of these: a box changes nothing but which iterations are gone over. An element of a tensor is one of one part:
+words that move or are held add up.
 """
 
 from __future__ import annotations

@@ -236,5 +236,3 @@ def _named(dim: str, inside: Inside) -> str:
 def _part_name(tensor: str, part: Part) -> str:
     """How a part of a tensor is called; no part is all of it."""
     return "_".join([tensor, *map(str, part)])
-
-
