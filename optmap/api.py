@@ -14,7 +14,7 @@ from optmap.base.names import choose
 from optmap.base.share import Share
 from optmap.base.values import file_path
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
-from optmap.questions.form import form_on, objectives_on
+from optmap.questions.form import form_on, objective_on, objectives_on
 from optmap.questions.objective import OBJECTIVES
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.questions.options import CertificateKind
@@ -86,12 +86,11 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
     values = values_of(SOLVE, options)
     problem = workload_of(workload, values["extents"], values["semantics"], values["padding"])
     target, objective = machine_of(values["machine"], values["memory"]), values["objective"]
-    known = objectives_on(target)
     method = values["method"]
     if method is not None:
         choose("method", method, METHODS)
     if objective is not None:
-        choose("objective", objective, known)
+        objective_on(objective, target)
     refuse_elsewhere(SOLVE, target, values)
     if values["innermost"] is not None:
         target = target.from_level(values["innermost"])
@@ -112,7 +111,7 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
     made |= {name: value for name, value in asked.items() if name in fields}
 
     def asked_of(name: str) -> Question:
-        goal = known[METHODS[name].objective(objective, target)]
+        goal = objectives_on(target)[METHODS[name].objective(objective, target)]
         return Question(**made, method=name, objective=goal, others=others)
 
     preferred = (asked_of(name) for name in methods[:-1])
@@ -224,10 +223,8 @@ def _on_meshes(report: BoundReport, objective: str) -> BoundReport:
     """
     from optmap.answers.proofs.chain_meshes import mesh_bound
 
-    known = objectives_on(report.machine)
-    return replace(
-        report, merit=mesh_bound(report.workload, report.machine, known[choose("objective", objective, known)])
-    )
+    asked = objective_on(objective, report.machine)
+    return replace(report, merit=mesh_bound(report.workload, report.machine, asked))
 
 
 def _running(*, objective: str, cores: int, caches: str, **_: Any) -> Running:

@@ -6,7 +6,7 @@ Symbols, theorem and proof: `docs/chain-floors.md`, Products around one tensor.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -91,7 +91,7 @@ class Sharing:
         return float(every[int(np.argmax(worth))])
 
 
-def shared(workload: Workload, memory_words: int, _known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def shared(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two or more products that share a tensor, with the best cuts by its loads."""
     found = []
     for each in sharings(workload):

@@ -92,7 +92,6 @@ def pinned_gains(meeting: BandMeeting, sizes: MemberSizes) -> PinnedGains:
     return PinnedGains(by_tile, by_block, np.array(saves, np.int64))
 
 
-@lru_cache(maxsize=1024)
 def _pinned_gains(meeting: BandMeeting, tile: int, block: int) -> Ints:
     again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
     return np.maximum(sums(again), sums(again[::-1]))
@@ -105,9 +104,9 @@ def sums(some: Ints) -> Ints:
     return found
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def first_sizes(meeting: BandMeeting) -> MemberSizes:
-    """What is tried first."""
+    """What is tried first; few are kept, as gains by pinned indices take tens of megabytes."""
     found = [
         (tile, inner, block)
         for tile, inner in product(*(tried_sizes(extent).tolist() for extent in meeting.extents))

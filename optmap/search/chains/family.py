@@ -70,10 +70,6 @@ class Fused:
     firsts: tuple[int, int] = (0, 0)
     """Sizes of the first outer tile and of the first inner tile where these are shorter; else 0."""
 
-    def pinned_part(self, extent: int, count: int) -> range:
-        """The indices of the inner side that are pinned: so many of them all."""
-        return range(extent - count, extent) if self.last else range(count)
-
 
 @lru_cache(maxsize=256)
 def smallest_tiles(extent: int) -> Ints:

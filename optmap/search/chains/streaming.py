@@ -28,10 +28,6 @@ class Apart:
     firsts: tuple[int, int] = (0, 0)
     """Sizes of the first tile of both where it is shorter; else 0."""
 
-    def pinned_part(self, extent: int) -> range:
-        """The indices that are pinned, of all of them."""
-        return range(extent - self.pinned, extent) if self.last else range(self.pinned)
-
 
 @dataclass(frozen=True, slots=True)
 class Alone:
