@@ -194,8 +194,8 @@ class _Tree:
     def _by_columns(self, parts: list[range]) -> Branch:
         """A column whose operands come word by word, for all rows."""
         (makes, *functions), uses, inn = self._made, self.pair.uses, self._sides[1]
-        summed: Branch = (*loops(self.extents, dict.fromkeys(self.pair.summed, 1)), *keeps(self.level, [inn.first.name]))
-        branches: list[Branch] = [(*summed, *self._all(makes, parts))]
+        summed = loops(self.extents, dict.fromkeys(self.pair.summed, 1))
+        branches: list[Branch] = [(*summed, *keeps(self.level, [inn.first.name]), *self._all(makes, parts))]
         branches += [self._all(name, parts) for name in functions]
         for part in self._uses(whole=True):
             some = parts if part in self._uses(whole=False) else parts[:1]
