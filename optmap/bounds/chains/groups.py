@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 
+from optmap.base.packing import heaviest_packing
 from optmap.bounds.chains.counts import chain_words, is_whole, loaded_tensors, most_words, starts_empty
 from optmap.bounds.result import Document, LowerBound
 from optmap.workloads.statement import Statement
@@ -181,23 +182,7 @@ def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[S
     order = {each.name: number for number, each in enumerate(workload.statements)}
     worth.sort(key=lambda g: [order[name] for name in g.statements])
     needs = [frozenset({("done", s) for s in g.statements} | {("read", t) for t in g.claimed}) for g in worth]
-    later: list[frozenset[tuple[str, str]]] = [frozenset()]
-    for need in reversed(needs):
-        later.append(later[-1] | need)
-    later.reverse()
-
-    @cache
-    def chosen(number: int, used: frozenset[tuple[str, str]]) -> tuple[int, tuple[int, ...]]:
-        """Gain and positions of the best of the groups from one on."""
-        if number == len(worth):
-            return 0, ()
-        without = chosen(number + 1, used & later[number + 1])
-        if used & needs[number]:
-            return without
-        gain, rest = chosen(number + 1, (used | needs[number]) & later[number + 1])
-        return max((gain + gained[worth[number]], (number, *rest)), without, key=lambda found: found[0])
-
-    return tuple(worth[number] for number in chosen(0, frozenset())[1])
+    return tuple(worth[number] for number in heaviest_packing(needs, [gained[group] for group in worth]))
 
 
 def loads_of(workload: Workload, groups: Sequence[StatementGroup]) -> int:

@@ -20,10 +20,11 @@ from math import ceil
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.texts import ratio_text
 from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.places import ProductPlaces, join_places
-from optmap.bounds.chains.touching import Floats, Place, Sides, about_touched, least_touched
+from optmap.bounds.chains.touching import Place, Sides, about_touched, least_touched
 from optmap.workloads.workload import Workload
 
 DIMS: Mapping[str, frozenset[str]] = {"G": frozenset("ml"), "X": frozenset("mj"), "Y": frozenset("lj")}

@@ -15,11 +15,12 @@ from math import ceil, prod
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import LimitError
 from optmap.bounds.chains.counts import is_whole
 from optmap.bounds.chains.groups import StatementGroup, appearing, group_of
 from optmap.bounds.chains.joined import live_dims
-from optmap.bounds.chains.touching import Floats, Sides, about_touched, least_touched
+from optmap.bounds.chains.touching import Sides, about_touched, least_touched
 from optmap.workloads.domain import points
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import TensorAccess, Workload

@@ -13,8 +13,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.search.chains.banded_sizes import sums
-from optmap.search.chains.meeting import KEPT, ROUNDS, BandMeeting, Ints, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.meeting import KEPT, ROUNDS, BandMeeting, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.pair import PairOperand
 from optmap.search.chains.streaming import Alone, Apart
 from optmap.workloads.band import IndexBand

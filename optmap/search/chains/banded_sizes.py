@@ -8,7 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from optmap.search.chains.meeting import BandMeeting, Ints, tried_sizes
+from optmap.base.arrays import Ints
+from optmap.search.chains.meeting import BandMeeting, tried_sizes
 
 PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
 """Blocks of an outer tile that are tried first."""

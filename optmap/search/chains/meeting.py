@@ -14,16 +14,14 @@ from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.workloads.band import IndexBand
 
-Ints = NDArray[np.int64]
 N = TypeVar("N", int, Ints)
 """One number, or several."""
 FEW, MANY = 10, 24
 """Numbers of tiles of which the smallest and the largest tile is tried, and sizes beside them, in even ratios."""
-
 ROUNDS = 4
 """How often sizes near the best ones are tried, as long as a better one is among them."""
 LEAST = 4

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.search.chains.family import Ints, smallest_tiles
+from optmap.base.arrays import Ints
+from optmap.search.chains.family import smallest_tiles
 from optmap.search.chains.least import least_alone
 from optmap.search.chains.pair import PairOperand, ProductPair
 

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.rows import Rows
 from optmap.search.exact.costs import cycles_of, locked_of
-from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
+from optmap.search.exact.frame import ExactFrame, product
 from optmap.search.exact.keepers import keeper_chains
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.steps import MemorySteps, Pairs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.search.exact.frame import ExactFrame, Ints
+from optmap.base.arrays import Ints
+from optmap.search.exact.frame import ExactFrame
 from optmap.search.exact.steps import MemorySteps
 
 
