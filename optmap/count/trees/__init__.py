@@ -6,6 +6,7 @@ from optmap.base.remembered import remembering
 from optmap.count.trees.boxes import check_boxes as check_boxes
 from optmap.count.trees.boxes import count_boxes as count_boxes
 from optmap.count.trees.parts import count_parts as count_parts
+from optmap.count.trees.parts import without_boxes as without_boxes
 from optmap.count.trees.results import LevelRoom as LevelRoom
 from optmap.count.trees.results import TreeCount as TreeCount
 from optmap.count.trees.walk import refuse_safe

@@ -47,7 +47,7 @@ def count_parts(tree: MappingTree) -> TreeCount | None:
         What `walk_tree` finds; None of a tree without boxes, and of one that only a walk can count, or that a walk
         refuses.
     """
-    if not any(isinstance(node, Box) for leaf in tree.leaves for _, node in leaf.path):
+    if not _has_boxes(tree):
         return None
     try:
         parts = _Parts(tree)
@@ -55,6 +55,19 @@ def count_parts(tree: MappingTree) -> TreeCount | None:
     except InputError:
         return None
     return None if count is None else parts.together(count)
+
+
+def without_boxes(tree: MappingTree) -> MappingTree:
+    """A tree as one of statements in parts; as it is if it has no boxes.
+
+    Raises:
+        InputError: for one of which that is not known.
+    """
+    return _Parts(tree).tree() if _has_boxes(tree) else tree
+
+
+def _has_boxes(tree: MappingTree) -> bool:
+    return any(isinstance(node, Box) for leaf in tree.leaves for _, node in leaf.path)
 
 
 @dataclass(slots=True)
