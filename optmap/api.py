@@ -80,7 +80,7 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
         InfeasibleError: for constraints that no mapping of the workload meets.
     """
     from optmap.count.policies import nest_policy
-    from optmap.search.method import able
+    from optmap.search.method import lacking
     from optmap.search.question import Question, understood
 
     values = values_of(SOLVE, options)
@@ -97,8 +97,7 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
     values["constraints"].refuse_foreign(problem, target)
     problem, notes = understood(problem, target, values["semantics"])
     methods = (method,) if method is not None else usual_methods(target, objective, chain=len(problem.statements) > 1)
-    if values["certificate"] is CertificateKind.FULL:
-        methods = methods[-1:]  # that solves a relaxation, which can be proved
+    full = values["certificate"] is CertificateKind.FULL
     made: dict[str, Any] = {
         "workload": problem,
         "machine": target,
@@ -114,8 +113,14 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
         goal = objectives_on(target)[METHODS[name].objective(objective, target)]
         return Question(**made, method=name, objective=goal, others=others)
 
-    preferred = (asked_of(name) for name in methods[:-1])
-    return next((question for question in preferred if able(question)), None) or asked_of(methods[-1])
+    reasons = []
+    for name in methods[:-1]:
+        question = asked_of(name)
+        reason = "solves no relaxation that is proved; leave out --certificate full" if full else lacking(question)
+        if not reason:
+            return question
+        reasons.append(f"method {methods[-1]} was taken: {name}, the usual one here, {reason}")
+    return replace(asked_of(methods[-1]), notes=(*notes, *reasons))
 
 
 def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:

@@ -105,6 +105,7 @@ class _Cutter:
         points = self._grid(TileGrid, workload, plain.units).points()
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
+        self.bundled = self.dims == tuple(unit.dims for unit in units_of(workload))
         self.known: dict[object, Tiling | None] = {}
         """Tilings of pieces, by what they are pieces of, and the numbers of iterations and steps."""
 
@@ -125,11 +126,10 @@ class _Cutter:
 
     def _ways(self, part: TiledPiece) -> Iterator[list[dict[str, range]]]:
         """Ways to cut a part, each a list of pieces."""
-        workload, dims = part.workload, piece_dims(part.workload)
+        workload, units, dims = part.workload, part.tiling.units, piece_dims(part.workload)
         for dim, step in _strides(workload):
             if dim in dims:
                 yield [{dim: range(i, workload.extents[dim], step)} for i in range(step)]
-        units = units_of(workload)
         for number, unit in enumerate(units):
             if unit.plain and len(unit.dims) == 1 and unit.dims[0] in dims:
                 ends = np.cumsum([0, *(size * times for size, times in self._sizes(workload, units, number))])
@@ -258,7 +258,7 @@ class _Cutter:
 
     def _tiled(self, workload: Workload) -> Tiling | None:
         """The best tiling of a piece, whatever it is a piece of."""
-        units = units_of(workload)
+        units = units_of(workload, bundled=self.bundled)
         if tuple(unit.dims for unit in units) != self.dims:
             return None
         grid = self._grid(TileGrid, workload, units)
