@@ -106,6 +106,7 @@ class _Cutter:
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
         self.bundled = self.dims == tuple(unit.dims for unit in units_of(workload))
+        """Whether dims are tiled together where they may be, of pieces as of the whole."""
         self.known: dict[object, Tiling | None] = {}
         """Tilings of pieces, by what they are pieces of, and the numbers of iterations and steps."""
 
