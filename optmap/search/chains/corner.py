@@ -21,7 +21,7 @@ import numpy as np
 
 from optmap.mappings.nodes import Box, Compute, Node, Sequence
 from optmap.search.chains.pair import ProductPair, Side
-from optmap.search.chains.trees import Branch, keeps, loops
+from optmap.search.chains.trees import Branch, keeps, loops, sequence_of
 from optmap.workloads.workload import Workload
 
 MOST_TILES = 16
@@ -165,7 +165,7 @@ class _Tree:
             *keeps(self.level, [out.second.name]),
             *loops(self.extents, {inn.dim: 1}),
             *keeps(self.level, [inn.second.name]),
-            *_one_after_other(branches),
+            *sequence_of(branches),
         )
 
     @property
@@ -187,9 +187,9 @@ class _Tree:
         for part in parts:
             done: list[Branch] = [(Compute(statement=name),) for name in self._made]
             done += [(*each, Compute(statement=self.pair.uses)) for each in self._uses(whole=part is first)]
-            branches.append((*self._rows(part), *_one_after_other(done)))
+            branches.append((*self._rows(part), *sequence_of(done)))
         inn = self._sides[1]
-        return (*keeps(self.level, [inn.first.name, inn.second.name]), *_one_after_other(branches))
+        return (*keeps(self.level, [inn.first.name, inn.second.name]), *sequence_of(branches))
 
     def _by_columns(self, parts: list[range]) -> Branch:
         """A column whose operands come word by word, for all rows."""
@@ -201,7 +201,7 @@ class _Tree:
             some = parts if part in self._uses(whole=False) else parts[:1]
             single = loops(self._left(part), dict.fromkeys(self.pair.beyond, 1))
             branches.append((*part, *single, *keeps(self.level, [inn.second.name]), *self._all(uses, some)))
-        return (*keeps(self.level, [self.pair.shared.name]), *_one_after_other(branches))
+        return (*keeps(self.level, [self.pair.shared.name]), *sequence_of(branches))
 
     @property
     def _made(self) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ class _Tree:
 
     def _all(self, statement: str, parts: list[range]) -> Branch:
         """A statement for some rows."""
-        return _one_after_other([(*self._boxed(part), Compute(statement=statement)) for part in parts])
+        return sequence_of([(*self._boxed(part), Compute(statement=statement)) for part in parts])
 
     def _uses(self, *, whole: bool) -> list[Branch]:
         """Of which columns of the result a row makes its part in its tile: those that none leaves, and the others."""
@@ -237,8 +237,3 @@ class _Tree:
     def _boxed(self, part: range) -> tuple[Node, ...]:
         """Some rows."""
         return (Box(ranges={self._sides[0].dim: part}),)
-
-
-def _one_after_other(branches: list[Branch]) -> Branch:
-    """A sequence, or its one branch."""
-    return (Sequence(branches=tuple(branches)),) if branches[1:] else branches[0]

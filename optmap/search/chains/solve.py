@@ -19,6 +19,7 @@ from optmap.search.chains.gate import Gate, gate_of
 from optmap.search.chains.gate_trees import gate_tree
 from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, refuse_rows, steps_of
 from optmap.search.chains.trees import run_tree
+from optmap.search.chains.window_pair import WindowPair
 from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.workloads.workload import Workload
@@ -137,7 +138,7 @@ def family_of(workload: Workload, *, stores: bool = True, boxes: bool = True) ->
         refuse_rows(workload, "of three products or more", "leave the others out")
     if _has_windows(workload, steps):
         refuse_rows(workload, "with windows or rows of several dims", "give products with one dim of rows")
-        return partial(_of_windows, windows.WindowPair(workload, steps, stores=stores))
+        return partial(_of_windows, windows.WindowMappings(WindowPair(workload, steps, stores=stores)))
     pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
     return partial(_of_products, steps, pairs, corners=boxes and len(pairs) == 1)
 
@@ -206,13 +207,17 @@ def _has_windows(workload: Workload, steps: tuple[ProductStep, ...]) -> bool:
     return any(len(side) > 1 for side in sides)
 
 
-def _of_windows(pair: windows.WindowPair, question: Question, *, together: bool) -> _BestTree | int:
+def _of_windows(pair: windows.WindowMappings, question: Question, *, together: bool) -> _BestTree | int:
     """The best mapping of a pair with windows, or the words that every mapping needs."""
     found = pair.best(_room(question), question.clock, apart=not together)
     if found is None:
         return pair.least_room()
+    if found.words > pair.least_apart():
+        apart = graphs.ChainGraph(question, lambda part: None).apart()
+        if apart is not None and apart[1] < found.words:
+            return _BestTree(nodes=apart[0], space=f"{windows.FAMILY}; {graphs.APART}", exhausted=False)
     nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
-    return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.sharp)
+    return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.pair.sharp)
 
 
 def _of_products(

@@ -11,12 +11,15 @@ from optmap.answers.over_capacity.networks import NetworkView
 from optmap.api import solve
 from optmap.base.clock import stopping
 from optmap.base.errors import InfeasibleError, InputError, LimitError
+from optmap.base.names import choose
 from optmap.base.share import Share, Tell, part_of
 from optmap.base.values import TimeInput
 from optmap.files.network import Network
 from optmap.machines.machine import Machine, two_level
 from optmap.onnx_import import LayerChain, LinkedModel
+from optmap.questions.objective import TRAFFIC
 from optmap.search.chains.solve import family_of
+from optmap.search.methods import METHODS
 from optmap.sweeps.networks.solving import solve_network
 from optmap.workloads.amounts import Capacity
 
@@ -52,6 +55,7 @@ def fused_network(
     machine: Machine,
     *,
     time_limit: TimeInput = 60.0,
+    method: str | None = None,
     progress: Tell | None = None,
     **options: Any,
 ) -> FusedNetwork:
@@ -61,6 +65,7 @@ def fused_network(
         linked: the model with its chains.
         machine: of one level.
         time_limit: seconds per layer or chain.
+        method: of the layers; None for `iooub`. It minimises loads and stores, as fused mappings do, if it knows them.
         progress: called with a text and the share that is done.
         **options: of the layers, as for `solve_network`.
 
@@ -70,7 +75,17 @@ def fused_network(
         LimitError: if a layer has no mapping when its time is over.
     """
     layers = Network(name=linked.name, layers=linked.model.workloads)
-    sums = solve_network(layers, machine, time_limit=time_limit, progress=progress, **options)
+    # Whether fusing pays is asked of words: against layers that minimise something else it would seem to more often.
+    counted = method is None or TRAFFIC.name in METHODS[str(choose("method", method, METHODS))].minimises(machine)
+    sums = solve_network(
+        layers,
+        machine,
+        method=method,
+        objective=TRAFFIC.name if counted else None,
+        time_limit=time_limit,
+        progress=progress,
+        **options,
+    )
     left: dict[str, list[int]] = {}
     for each in linked.unlinked:
         left.setdefault(each.reason, []).append(each.product)
