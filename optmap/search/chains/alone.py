@@ -25,7 +25,7 @@ from optmap.questions.objective import BOTTLENECK
 from optmap.search.chains.held_paths import held_path
 from optmap.search.chains.pair import is_plain
 from optmap.search.chains.rows_beside import beside, named_rows, rows_beside, rows_of, without_rows
-from optmap.search.chains.trees import Branch, keeps, loops
+from optmap.search.chains.trees import Branch, keeps, loops, sequence_of
 from optmap.search.method import METHODS
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
@@ -230,12 +230,7 @@ def one_after_other(workload: Workload, memory: str, branches: Ordered[Branch], 
         if workload.roles[name] is TensorRole.INTERMEDIATE and place not in inside:
             stored.setdefault(place, name)
     rows = [each.name for each in kept_tensors(workload).statistics if each.name not in inside]
-    return (*keeps(memory, [*stored.values(), *rows]), *in_turn(branches))
-
-
-def in_turn(branches: Ordered[Branch]) -> Branch:
-    """Branches one after the other."""
-    return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
+    return (*keeps(memory, [*stored.values(), *rows]), *sequence_of(branches))
 
 
 def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch] | None:

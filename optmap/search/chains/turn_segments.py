@@ -13,8 +13,9 @@ from optmap.mappings.nodes import Compute, Keep, Loop, Node
 from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
 from optmap.questions.options import TileRule
-from optmap.search.chains.alone import in_turn, part_of, tails_of
+from optmap.search.chains.alone import part_of, tails_of
 from optmap.search.chains.blocks import GroupBlock, TurnGroup, accesses_to
+from optmap.search.chains.trees import sequence_of
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
 from optmap.search.question import Question
 from optmap.workloads.single import has_nest, is_of_rows, product_alone
@@ -102,7 +103,7 @@ class TurnSegments:
         nodes = (
             *around,
             *(Keep(level=level, tensors=(tensor,)) for tensor, level in group.inner),
-            *in_turn(branches),
+            *sequence_of(branches),
         )
         return self._counted(group.names, group, block, nodes)
 
