@@ -194,6 +194,8 @@ def test_a_network_without_chains_says_so(tmp_path: Path) -> None:
     found = fused(tmp_path / "m.onnx")
     assert found.fused_words == found.apart_words
     assert "no chain of two products was solved" in str(found)
+    roomy = fused(tmp_path / "m.onnx", "1MiB")
+    assert roomy.apart_words == roomy.floor_words, "padding that is not there is moved"
     assert "windows, strides or groups" in str(found)
 
 

@@ -75,8 +75,11 @@ class TurnSegments:
         nodes = (Compute(statement=name),) if alone is None else self._nest(NestProblem(alone=alone), method)
         found = None if nodes is None else self._counted((name,), None, None, nodes)
         if found is None:
+            read = [access.name for access in self.workload.statement(name).inputs]
+            twice = next((tensor for tensor in read if read.count(tensor) > 1), None)
+            why = f" that keep {twice} for both reads at a level, or for none" if twice else ""
             raise InfeasibleError(
-                f"{name} of {self.workload.title} has no mapping on {self.machine.name} in perfect factors"
+                f"{name} of {self.workload.title} has no mapping on {self.machine.name} in perfect factors{why}"
             )
         return found
 
