@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
@@ -87,6 +88,14 @@ def test_no_capacity_is_asked_for_twice(monkeypatch):
     optmap.curve(PAIR, extents=SMALL, semantics="assign", within=0, jobs=1)
     assert len(asked) == len(set(asked)) > 30
     assert {task.method for task in asked} == {"", "apart", "floor"}
+
+
+def test_every_step_of_a_product_in_loads_is_the_answer_at_its_capacity():
+    product = {"workload": "C[i,j] = A[i,k]*B[k,j]", "extents": {"i": 4, "j": 3, "k": 5}, "objective": "loads"}
+    curve = optmap.curve(**product, within=0)
+    for words in range(3, 48, 5):
+        assert curve.at(words).words == optmap.solve(**product, memory=f"{words}w").cost
+    assert curve.points[-1].words == 4 * 5 + 5 * 3
 
 
 def test_of_one_statement_nothing_is_fused():
@@ -254,6 +263,27 @@ def test_where_no_process_can_be_started_all_is_answered_here(monkeypatch):
         both._beside._start()
         assert [each is not None for each in both.mappings([1, 9, 20, 40])] == [False, True, True, True]
     assert both._beside._slots == []
+
+
+def test_no_more_processes_are_started_than_have_something_to_do(monkeypatch):
+    class Started(SimpleNamespace):
+        def start(self):
+            started.append(self)
+
+        def stop(self):
+            started.remove(self)
+
+    started, now = [], iter(range(100))
+    idle = {"ready": False, "receive": lambda: ((), False), "seconds_left": 1}
+    monkeypatch.setattr(beside, "Slot", lambda _: Started(**idle))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    many = beside.Beside("", here=str, text=str, read=str, others=10**6)
+    with many.session():
+        assert dict(many.run([1], lambda: False)) == {1: "1"}
+        assert len(started) == 1
+        assert len(dict(many.run([2, 3, 4, 5], lambda: False, [6]))) == 4
+        assert len(started) == 5
+    assert not started
 
 
 def test_a_process_that_is_stuck_is_ended(shared, monkeypatch):

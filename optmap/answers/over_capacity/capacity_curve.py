@@ -16,10 +16,8 @@ from optmap.workloads.workload import Workload
 
 NEAR = 1.05
 """Within this of what moves at any capacity a curve is at its end."""
-
 STEP = 0.95
 """Share of the distance that neighbours may have, by which words are to fall from one point to the next."""
-
 MOST_STEPS = 2**20
 """Steps between two capacities: of more, half are on each side."""
 STEEP = 0.75

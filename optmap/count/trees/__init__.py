@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmap.base.remembered import remembering
 from optmap.count.trees.boxes import check_boxes as check_boxes
 from optmap.count.trees.boxes import count_boxes as count_boxes
 from optmap.count.trees.results import LevelRoom as LevelRoom
@@ -24,4 +25,10 @@ def count_tree(tree: MappingTree, *, rule: CapacityRule = CapacityRule.TILE, lim
         TreeError, InputError, LimitError: as `walk_tree`.
     """
     refuse_safe(tree, rule)
-    return count_boxes(tree) or walk_tree(tree, rule=rule, limit=limit)
+    return count_boxes(tree) or _walked((tree, rule, limit))
+
+
+@remembering  # what a method has looked at is counted again when it hands it in
+def _walked(asked: tuple[MappingTree, CapacityRule, int]) -> TreeCount:
+    tree, rule, limit = asked
+    return walk_tree(tree, rule=rule, limit=limit)

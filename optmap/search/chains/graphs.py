@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
+from optmap.base.packing import heaviest_packing
 from optmap.count.trees import count_tree
 from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.tree import MappingTree
@@ -100,8 +101,11 @@ class ChainGraph:
                 known |= {} if words is None else {some: words}
             return min(known, key=known.__getitem__, default=())
         saves = {part.makes: apart - words for part in parts if (words := self._words((part,))) is not None}
+        order = list(self.tails)
         paying = [part for part in parts if saves.get(part.makes, 0) > 0]
-        return max(disjoint(paying, _makes), key=lambda some: sum(saves[part.makes] for part in some))
+        paying.sort(key=lambda part: [order.index(name) for name in part.makes])
+        chosen = heaviest_packing([frozenset(part.makes) for part in paying], [saves[part.makes] for part in paying])
+        return tuple(paying[number] for number in chosen)
 
     def _words(self, parts: Sequence[ChainPart]) -> int | None:
         """Words that the whole chain moves with some parts done together; None if a statement finds no place."""

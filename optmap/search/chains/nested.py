@@ -113,7 +113,7 @@ class _Levels:
                 paying.append(min(better, key=lambda each: each.cost))
         found = [each for each in (base, *paying) if each is not None]
         if base is not None and len(paying) > 1:
-            sets = min(disjoint(paying, lambda each: each.statements), key=lambda some: self._cost_together(base, some))
+            sets = min(self._together(paying), key=lambda some: self._cost_together(base, some))
             together = self._counted(tuple(own for each in sets for own in each.fused))
             found += [] if together is None else [together]
         if not found:
@@ -127,6 +127,13 @@ class _Levels:
             late=question.clock.late,
             notes=notes_of(question),
         )
+
+    def _together(self, paying: Ordered[_Counted]) -> Iterator[tuple[_Counted, ...]]:
+        """Groups that may be fused together, none of them first, as long as there is time."""
+        for number, some in enumerate(disjoint(paying, lambda each: each.statements)):
+            if number and self.question.clock.late:
+                return
+            yield some
 
     def _steps(self, group: FusedGroup) -> Iterator[FusedStep]:
         """The steps that are tried."""

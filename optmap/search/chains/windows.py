@@ -184,7 +184,7 @@ class WindowPair:
             words = self._slabs(tile) + filters
             yield phase(stays=False, words=words, room=slab + room, around=0)
             if self.channels:
-                found = entered(self.image, self.tile_loops(tile, self.rows), 0, self.extents)
+                found = entered((self.image,), self.tile_loops(tile, self.rows), 0, self.extents)
                 if found is not None:
                     words = found * self.weight(self.image) + filters
                     yield phase(stays=True, words=words, room=room, around=self.size(self.image, every))

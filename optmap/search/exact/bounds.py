@@ -18,17 +18,18 @@ Three facts make the bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.rows import Rows
-from optmap.machines.accelerator import KeepRule
 from optmap.search.exact.costs import cycles_of, locked_of
-from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
+from optmap.search.exact.frame import ExactFrame, product
+from optmap.search.exact.keepers import keeper_chains
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.steps import MemorySteps, Pairs
+from optmap.search.exact.ways import dim_classes, maximal_ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +54,6 @@ class Prospect(Rows):
     """Extents that are left."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """Keepers that are still to come, as prices."""
-
-    innermost: int
-    """-1 for none."""
-    first: float
-    """Per word that the present parent reads."""
-    locked: float
-    """Per locked word."""
-    less: float
-    """Per first touch of outputs by the instances so far, taken off."""
-    less_above: float
-    """The same, of the parent."""
-    work: float
-    """Per word that the innermost keeper reads for the arithmetic."""
-    updates: float
-    """Per word that it takes from the arithmetic."""
-
-
 class Bounds:
     """Bounds of labels of which some levels are still open.
 
@@ -85,7 +66,7 @@ class Bounds:
 
     def __init__(self, frame: ExactFrame, top: int, ways: Ints) -> None:
         self.frame, self.top = frame, top
-        self.classes = _classes(frame)
+        self.classes = dim_classes(frame)
         self.ways = ways
         self.multiple = np.lcm.reduce(ways, axis=0) if len(ways) else np.ones(len(self.classes), np.int64)
         """Per class of all ways: what else is in a product decides nothing of which ways divide it."""
@@ -95,7 +76,7 @@ class Bounds:
         )
         """(level + 1, operand): children inside a level that may share a read."""
         self._chains = {
-            (operand, parent): _chains(frame, operand, parent, top)
+            (operand, parent): keeper_chains(frame, operand, parent, top)
             for operand in range(frame.operands)
             for parent in (-1, *range(top + 1, frame.levels))
         }
@@ -223,7 +204,7 @@ class Bounds:
         """Maximal ways that divide the products of the classes."""
         if products not in self._maximal:
             rows = np.flatnonzero(np.all(np.array(products) % self.ways == 0, axis=1))
-            self._maximal[products] = rows[_maximal(self.ways[rows])]
+            self._maximal[products] = rows[maximal_ways(self.ways[rows])]
         return self._maximal[products]
 
     def _value(self, own: Prospect, free: Floats, units: Floats) -> Floats:
@@ -307,42 +288,6 @@ def merit_of(frame: ExactFrame, energy: Floats, cycles: Floats) -> Floats:
     return energy * cycles if frame.merit == "edp" else cycles
 
 
-def _classes(frame: ExactFrame) -> list[list[int]]:
-    """Dims that occur in the same operands, and at different places of windows, apart."""
-    found: dict[tuple[object, ...], list[int]] = {}
-    for dim in range(frame.dims):
-        places = [w.dims.index(dim) for own in frame.windows for w in own if len(w.dims) > 1 and dim in w.dims]
-        found.setdefault((*frame.relevant[:, dim], *places), []).append(dim)
-    return list(found.values())
-
-
-def ways_within(frame: ExactFrame, levels: list[MemorySteps]) -> list[Ints]:
-    """Products of ways per class of dims that meshes together can take: of none, of the innermost one, and so on.
-
-    Args:
-        frame: of the search.
-        levels: all, inner first.
-    """
-    classes = _classes(frame)
-    products = np.array([frame.extents[members].prod() for members in classes])
-    found = [np.ones((1, len(classes)), np.int64)]
-    for level in levels:
-        own = np.stack([level.splits.ways[:, members].prod(axis=1) for members in classes], axis=1)
-        own = np.unique(own, axis=0)
-        both = (found[-1][:, None, :] * own[None, :, :]).reshape(-1, len(classes))
-        found.append(np.unique(both[np.all(products % both == 0, axis=1)], axis=0))
-    return found
-
-
-def _maximal(ways: Ints) -> Ints:
-    """Rows that no other row exceeds in every class; no row is there twice."""
-    left, kept = np.argsort(-ways.prod(axis=1), kind="stable"), []
-    while len(left):  # only a larger product can exceed: the first that is left is exceeded by none
-        kept.append(left[0])
-        left = left[np.any(ways[left] > ways[left[0]], axis=1)]
-    return np.array(sorted(kept), np.int64)
-
-
 def _widest(frame: ExactFrame, level: int, operand: int) -> float:
     """Children inside a level that may share a read of an operand, by the meshes alone."""
     inside = frame.fabric.operands[operand].window_dims
@@ -356,41 +301,3 @@ def _widest(frame: ExactFrame, level: int, operand: int) -> float:
             if any(direction.allowed[dim] for dim in able):
                 found *= direction.size
     return found
-
-
-def _chains(frame: ExactFrame, operand: int, parent: int, top: int) -> list[_Chain]:
-    """Chains of keepers that may be cheapest."""
-    must = [level for level in range(top, -1, -1) if frame.keep(level, operand) is KeepRule.KEPT]
-    last = must[-1] if must else top + 1
-    free = [level for level in range(last) if frame.keep(level, operand) is KeepRule.FREE]
-    chains = [must, *([*must, level] for level in free)]
-    return [_priced(frame, operand, parent, own) for own in chains if own or parent >= 0]
-
-
-def _priced(frame: ExactFrame, operand: int, parent: int, keepers: list[int]) -> _Chain:
-    """Prices of a chain of keepers, outermost first, per word: accesses are not rounded up here, clusters full."""
-    output = operand == frame.output
-    read, fill, update = (kind.least[:, operand] * frame.spread for kind in (frame.read, frame.fill, frame.update))
-    first = locked = less = less_above = 0.0
-    for outer, inner in zip(chain([parent], keepers), keepers, strict=False):
-        if outer < 0:
-            continue
-        price = read[outer] + (update[outer] if output else 0.0)
-        if outer == parent:
-            first += price
-            less_above += read[outer] if output else 0.0
-        else:
-            locked += price
-            less += read[outer] if output else 0.0
-        locked += fill[inner]
-        less += fill[inner] if output else 0.0
-    serving = keepers[-1] if keepers else parent
-    return _Chain(
-        innermost=keepers[-1] if keepers else -1,
-        first=float(first),
-        locked=float(locked),
-        less=float(less),
-        less_above=float(less_above),
-        work=float(read[serving]),
-        updates=float(update[serving]) if output else 0.0,
-    )

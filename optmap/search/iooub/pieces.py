@@ -26,6 +26,7 @@ from math import inf, prod
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import CheckError, LimitError
 from optmap.count.levels.cutting import Along, Array, uncut
@@ -37,7 +38,6 @@ from optmap.search.iooub.grid import Factor, Grid, TileGrid, kept_grid
 from optmap.search.iooub.products import over
 from optmap.search.iooub.tiling import EQUAL, Tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle, units_of
-from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.workload import Workload
 
@@ -108,6 +108,7 @@ class _Cutter:
         points = self._grid(TileGrid, workload, plain.units).points()
         self.flows = list(dict.fromkeys((plain.flow, *plain.tried)))[: max(TRIED, SMALL // points)]
         self.dims = tuple(unit.dims for unit in plain.units)
+        self.bundled = self.dims == tuple(unit.dims for unit in units_of(workload))
         self.known: dict[object, Tiling | None] = {}
         """Tilings of pieces, by what they are pieces of, and the numbers of iterations and steps."""
 
@@ -128,11 +129,10 @@ class _Cutter:
 
     def _ways(self, part: TiledPiece) -> Iterator[list[dict[str, range]]]:
         """Ways to cut a part, each a list of pieces."""
-        workload, dims = part.workload, piece_dims(part.workload)
+        workload, units, dims = part.workload, part.tiling.units, piece_dims(part.workload)
         for dim, step in _strides(workload):
             if dim in dims:
                 yield [{dim: range(i, workload.extents[dim], step)} for i in range(step)]
-        units = units_of(workload)
         for number, unit in enumerate(units):
             if unit.plain and len(unit.dims) == 1 and unit.dims[0] in dims:
                 ends = np.cumsum([0, *(size * times for size, times in self._sizes(workload, units, number))])
@@ -154,7 +154,7 @@ class _Cutter:
             left -= int(last[left])
         return sorted(found.items(), reverse=True)
 
-    def _whole(self, workload: Workload, units: tuple[Bundle, ...], along: dict[int, int]) -> FloatArray:
+    def _whole(self, workload: Workload, units: tuple[Bundle, ...], along: dict[int, int]) -> Floats:
         """What a piece costs that is one tile along some units, for all its sizes.
 
         Args:
@@ -167,7 +167,7 @@ class _Cutter:
         flows = {grid.alike(flow): flow for flow in self.flows}.values()
         found = []
         for lists in grid.slabs(grid.thinned(len(self.flows), WORK)):
-            least: FloatArray = np.array(inf)
+            least: Floats = np.array(inf)
             for flow in flows:
                 self.clock.check()
                 least = np.minimum(least, grid.per_size(flow, lists))
@@ -261,7 +261,7 @@ class _Cutter:
 
     def _tiled(self, workload: Workload) -> Tiling | None:
         """The best tiling of a piece, whatever it is a piece of."""
-        units = units_of(workload)
+        units = units_of(workload, bundled=self.bundled)
         if tuple(unit.dims for unit in units) != self.dims:
             return None
         grid = self._grid(TileGrid, workload, units)
@@ -343,7 +343,7 @@ class _Lengths(TileGrid):
         self._slabs = self._cut_up(self.every)
         self._share(self._slabs)
 
-    def slabs(self, lists: list[IntArray]) -> list[list[IntArray]]:
+    def slabs(self, lists: list[Ints]) -> list[list[Ints]]:
         """Candidates with some of the sizes along the first unit at a time.
 
         Tables over a part of the grid stay near the processor; large ones it gets from the system anew every time.
@@ -353,7 +353,7 @@ class _Lengths(TileGrid):
         """
         return self._slabs if lists is self.every else self._cut_up(lists)
 
-    def _cut_up(self, lists: list[IntArray]) -> list[list[IntArray]]:
+    def _cut_up(self, lists: list[Ints]) -> list[list[Ints]]:
         first = self.along[0]
         others = prod(len(each) for u, each in enumerate(lists) if u not in (first, self.last))
         sizes = lists[first]
@@ -361,7 +361,7 @@ class _Lengths(TileGrid):
         parts = [sizes[start : start + step] for start in range(0, len(sizes), step)]
         return [[*lists[:first], part, *lists[first + 1 :]] for part in parts]
 
-    def per_size(self, flow: Flow, lists: Sequence[IntArray]) -> FloatArray:
+    def per_size(self, flow: Flow, lists: Sequence[Ints]) -> Floats:
         """The least loads of a piece of every size, an axis per unit; infinite where none fits.
 
         Args:
@@ -371,7 +371,7 @@ class _Lengths(TileGrid):
         shape = tuple(1 if u == self.last else len(values) for u, values in enumerate(lists))
         grown = self._largest(flow, lists, shape)
         values = over(self._loads(flow, lists, grown), shape)
-        least: FloatArray = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
+        least: Floats = values.min(axis=tuple(u for u in range(len(shape)) if u not in self.along))
         return least
 
     def alike(self, flow: Flow) -> tuple[object, ...]:

@@ -8,13 +8,13 @@ from math import inf
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import LimitError
 from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, modest_flow
 from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid
 from optmap.search.iooub.streams import streaming
 from optmap.search.iooub.units import Bundle, units_of
-from optmap.search.whole.chain_costs import IntArray
 from optmap.workloads.axes import touched_at_least
 from optmap.workloads.workload import Workload
 
@@ -182,7 +182,7 @@ class _UnitSearch:
         except LimitError:
             return (modest_flow(self.workload, self.units),)
 
-    def _ranked(self, flows: Sequence[Flow], lists: list[IntArray]) -> tuple[list[tuple[float, int, BestOfFlow]], bool]:
+    def _ranked(self, flows: Sequence[Flow], lists: list[Ints]) -> tuple[list[tuple[float, int, BestOfFlow]], bool]:
         """The best combination of every flow with its value and number, the best ones first; whether all are there.
 
         Out of time one flow is looked at all the same: one with a tile of each tensor fits if anything does.
@@ -218,7 +218,7 @@ class _UnitSearch:
         every = len(self.units) <= MOST_INNER and all(unit.plain for unit in self.units)
         return again, not promising and every
 
-    def _refine(self, flow: Flow, start: BestOfFlow, lists: list[IntArray], *, complete: bool) -> BestOfFlow | None:
+    def _refine(self, flow: Flow, start: BestOfFlow, lists: list[Ints], *, complete: bool) -> BestOfFlow | None:
         """All candidates if there are few; else windows of candidates that follow the best point."""
         if complete:
             return self.grid.search(flow, self.all, inf)

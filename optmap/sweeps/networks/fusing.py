@@ -86,7 +86,9 @@ def fused_network(
         else:
             chains.append(found)
             late = late or was_late
-    taken = disjoint((first, second, each.saved_words) for each in chains for first, second in each.chain.pairs)
+    taken = heaviest_matching(
+        (first, second, each.saved_words) for each in chains for first, second in each.chain.pairs
+    )
     return FusedNetwork(
         linked=linked,
         sums=sums,
@@ -123,8 +125,10 @@ def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: 
     return found, answer.found.late
 
 
-def disjoint(links: Iterable[tuple[int, int, int]]) -> frozenset[int]:
-    """Links of products that save most and share no product, by the first product of each.
+def heaviest_matching(links: Iterable[tuple[int, int, int]]) -> frozenset[int]:
+    """Links of products that save most together and share no product, by the first product of each.
+
+    No link leads back, and each product begins one at most: they are a forest, where one pass finds the matching.
 
     Args:
         links: (first product, second product, words saved); a product is the first of one link at most, and comes
