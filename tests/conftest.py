@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests import `strategies` from any folder
 # Before anything loads NumPy: where several processes test, more threads for small matrices only wait for each other.
@@ -25,9 +24,6 @@ for name, examples in (("few", 25), ("longer", 100)):
         name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.register_profile("explore", deadline=None, max_examples=2000)
-# Hypothesis also draws constants from the source of the modules that are loaded, which depends on the tests before, and
-# reads all of it for that. What is tried is to be the same in any order.
-providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure(config: pytest.Config) -> None:
