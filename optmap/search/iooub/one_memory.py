@@ -77,6 +77,23 @@ def solve(question: Question, *, streams: bool = True) -> Found:
     return _found(question, *best, late=late or clock.late)
 
 
+def whole_tiles(question: Question, clock: Clock, *, rolled: int) -> tuple[Held, Mapping] | None:
+    """The best tiling of one memory by tiles that are all alike; None if nothing fits.
+
+    Args:
+        question: a machine of one level, and an objective in words.
+        clock: when to stop looking.
+        rolled: windows that one tensor is streamed along, at most.
+
+    Raises:
+        InputError: if the machine has no place for a tensor.
+    """
+    workload = in_common_order(question.workload)
+    groups = [(each.words, each.tensors) for each in capacity_groups(workload, question.machine.levels[0])]
+    tiling = best_tiling(workload, groups, weights_of(question), rolled=rolled, clock=clock)
+    return None if tiling is None else (held_of(workload, tiling), mapping_of(question, tiling))
+
+
 def weights_of(question: Question) -> list[float]:
     """Objective weight per tensor, output first."""
     return [2.0 if question.objective.stores else 1.0, *[1.0] * len(question.workload.inputs)]
