@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from optmap.base.clock import Clock
 from optmap.base.errors import CheckError, InfeasibleError
@@ -89,9 +90,21 @@ def whole_tiles(question: Question, clock: Clock, *, rolled: int) -> tuple[Held,
         InputError: if the machine has no place for a tensor.
     """
     workload = in_common_order(question.workload)
-    groups = [(each.words, each.tensors) for each in capacity_groups(workload, question.machine.levels[0])]
-    tiling = best_tiling(workload, groups, weights_of(question), rolled=rolled, clock=clock)
+    groups = tuple((each.words, each.tensors) for each in capacity_groups(workload, question.machine.levels[0]))
+    tiling = _soon(workload, groups, tuple(weights_of(question)), rolled, clock)
     return None if tiling is None else (held_of(workload, tiling), mapping_of(question, tiling))
+
+
+@lru_cache(maxsize=64)
+def _soon(
+    workload: Workload,
+    groups: tuple[tuple[int, tuple[int, ...]], ...],
+    weights: tuple[float, ...],
+    rolled: int,
+    clock: Clock,
+) -> Tiling | None:
+    """What `best_tiling` finds soon, kept for who asks for the same again."""
+    return best_tiling(workload, groups, weights, rolled=rolled, soon=True, clock=clock)
 
 
 def weights_of(question: Question) -> list[float]:
