@@ -71,6 +71,8 @@ class NestLeasts:
         """Per statement and what is given to it, how many times its floor the best nest cost that was found last."""
         self.usual = Fraction(1)
         """The same of any statement."""
+        self.efforts: dict[str, int] = {}
+        """Per statement the most evaluations of a search that ended."""
         self.evaluations = 0
 
     @property
@@ -105,6 +107,10 @@ class NestLeasts:
         times = self.reached.get((problem.name, problem.homes), self.usual)
         return max(times * self._floored(problem, price), TINY)
 
+    def effort(self, problem: NestProblem) -> int:
+        """Evaluations that a search for a nest may take, by those of other sizes; 0 where nothing is known."""
+        return self.efforts.get(problem.name, 0)
+
     def search(self, problem: NestProblem, price: Fraction, limit: Fraction) -> bool:
         """Whether exact searches ended: with the best nest, or with none below a limit.
 
@@ -135,7 +141,9 @@ class NestLeasts:
         key = self._key(problem), price
         if key in self.mappings or self._least(problem, price) >= limit:
             return True
+        before = self.evaluations
         found = self._shown(problem, self._machine(problem), price, limit)
+        self.efforts[problem.name] = max(self.effort(problem), self.evaluations - before)
         self._note(problem, price, found.least)
         if found.ended and found.mapping is not None:
             self.mappings[key] = found.mapping
