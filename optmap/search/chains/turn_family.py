@@ -165,6 +165,8 @@ class FamilySearch:
             limit: of what a mapping costs at that price.
         """
         left = limit - way.beside[0] - price * way.beside[1]
+        for each in way.problems:
+            self.nests.inherit(each, price)
         while sum((self._least(each, price) for each in way.problems), Fraction(0)) < left:
             nests = {each.key: self.nests.nest(each, price) for each in way.problems}
             known = {key: nodes for key, nodes in nests.items() if nodes is not None}

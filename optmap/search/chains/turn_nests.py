@@ -22,6 +22,7 @@ from optmap.search.accelerators.arrange import arranged
 from optmap.search.accelerators.wires import without_wires
 from optmap.search.chains.turn_objectives import FamilyObjective
 from optmap.search.chains.turn_problems import NestProblem, half_kept
+from optmap.search.chains.turn_whole import WholeNests
 from optmap.search.exact.frame import NOTHING, WHOLE
 from optmap.search.exact.search import search_nest
 from optmap.search.found import SAME
@@ -71,9 +72,15 @@ class NestLeasts:
         """Per statement and what is given to it, how many times its floor the best nest cost that was found last."""
         self.usual = Fraction(1)
         """The same of any statement."""
+        self.whole = WholeNests(question, objective.merit)
         self.efforts: dict[str, int] = {}
         """Per statement the most evaluations of a search that ended."""
-        self.evaluations = 0
+        self.judged = 0
+
+    @property
+    def evaluations(self) -> int:
+        """Labels and mappings that were judged."""
+        return self.judged + self.whole.evaluations
 
     @property
     def leasts(self) -> Iterator[LeastNest]:
@@ -111,6 +118,12 @@ class NestLeasts:
         """Evaluations that a search for a nest may take, by those of other sizes; 0 where nothing is known."""
         return self.efforts.get(problem.name, 0)
 
+    def inherit(self, problem: NestProblem, price: Fraction) -> None:
+        """Note of a nest what is known of all its runs together."""
+        bare, least = problem.bare, self.whole.known(problem, price)
+        if least > self._least(bare, price):
+            self._note(bare, price, least)
+
     def search(self, problem: NestProblem, price: Fraction, limit: Fraction) -> bool:
         """Whether exact searches ended: with the best nest, or with none below a limit.
 
@@ -141,9 +154,12 @@ class NestLeasts:
         key = self._key(problem), price
         if key in self.mappings or self._least(problem, price) >= limit:
             return True
-        before = self.evaluations
+        if self.whole.least(problem, price, limit) >= limit:
+            self.inherit(problem, price)
+            return True
+        before = self.judged
         found = self._shown(problem, self._machine(problem), price, limit)
-        self.efforts[problem.name] = max(self.effort(problem), self.evaluations - before)
+        self.efforts[problem.name] = max(self.effort(problem), self.judged - before)
         self._note(problem, price, found.least)
         if found.ended and found.mapping is not None:
             self.mappings[key] = found.mapping
@@ -190,7 +206,7 @@ class NestLeasts:
             begun=problem.begun_part,
             cycle_pj=price,
         )
-        self.evaluations += found.evaluations
+        self.judged += found.evaluations
         least = Fraction(found.bound)
         if found.nest is None:  # a bound is trusted to `SAME`, as that of the best is
             ended = found.bound >= float(limit) * (1 - SAME)
