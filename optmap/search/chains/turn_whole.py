@@ -1,8 +1,7 @@
 """What the runs of a nest cost at least together, however loops around them cut the statement: one search for many ways.
 
 **Theorem.** A statement without windows, some of whose tensors are given, is done by a nest as often as loops around it
-say. All runs together cost no less, in energy, cycles, cycles of ports or a weighted sum of them, as a literal walk
-counts, than the best nest of the whole statement on the same machine, where what is given takes only the room of its
+say. All runs together cost no less, in energy, cycles or cycles of ports, as a literal walk counts, than the best nest of the whole statement on the same machine, where what is given takes only the room of its
 tile and loops at the outermost memory obey no rule.
 
 *Proof.* Put each loop around into the nest's own loop over the same dim at the outermost memory, or outside of all of
@@ -55,8 +54,12 @@ class WholeNests:
         self._waited: dict[object, int] = {}
 
     def known(self, problem: NestProblem, price: Fraction) -> Fraction:
-        """What one of the runs costs at least on average at a price of cycles, by what was searched; else nothing."""
-        return self._leasts.get((problem.name, problem.homes, price), Fraction(0)) / problem.times
+        """What one of the runs costs at least on average, by what was searched; nothing where cycles have a price.
+
+        Each way has prices of its own, so that there a search of the whole would serve one way alone.
+        """
+        least = Fraction(0) if price else self._leasts.get((problem.name, problem.homes), Fraction(0))
+        return least / problem.times
 
     def least(self, problem: NestProblem, price: Fraction, limit: Fraction) -> Fraction:
         """The same, after a search if several nests of the statement were asked for of which less is known.
@@ -68,11 +71,11 @@ class WholeNests:
         """
         shared = problem.name, problem.homes
         least = self.known(problem, price)
-        if least < limit and (*shared, price) not in self._found and self._holds(problem):
+        if least < limit and not price and shared not in self._found and self._holds(problem):
             self._waited[shared] = self._waited.get(shared, 0) + 1
             if self._waited[shared] > WAITING:
                 self._waited[shared] = 0
-                self._search(problem, price, limit * problem.times * ROOM)
+                self._search(problem, limit * problem.times * ROOM)
         return self.known(problem, price)
 
     def _holds(self, problem: NestProblem) -> bool:
@@ -80,7 +83,7 @@ class WholeNests:
         plain = all(len(axis.terms) <= 1 for access in problem.alone.tensors for axis in access.axes)
         return plain and problem.times > 1 and self.question.counting.walked
 
-    def _search(self, problem: NestProblem, price: Fraction, limit: Fraction) -> None:
+    def _search(self, problem: NestProblem, limit: Fraction) -> None:
         """Looks for the best nest of the whole below a limit, and keeps what all of them cost at least."""
         found = search_nest(
             self._fabric(problem),
@@ -89,10 +92,9 @@ class WholeNests:
             clock=self.question.clock,
             below=float(limit),
             straight=True,
-            cycle_pj=price,
         )
         self.evaluations += found.evaluations
-        key = problem.name, problem.homes, price
+        key = problem.name, problem.homes
         self._leasts[key] = max(Fraction(found.bound), self._leasts.get(key, Fraction(0)))
         if found.proved:
             self._found.add(key)

@@ -18,16 +18,16 @@ Three facts make the bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.rows import Rows
-from optmap.machines.accelerator import KeepRule
 from optmap.search.exact.costs import cycles_of, locked_of
 from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
+from optmap.search.exact.keepers import chains_of
 from optmap.search.exact.labels import Labels
+from optmap.search.exact.passing import ParentPort, add_passing
 from optmap.search.exact.steps import MemorySteps, Pairs
 
 
@@ -51,41 +51,6 @@ class Prospect(Rows):
     writes: Floats
     values: Ints
     """Extents that are left."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """Keepers that are still to come, as prices."""
-
-    innermost: int
-    """-1 for none."""
-    first: float
-    """Per word that the present parent reads."""
-    locked: float
-    """Per locked word."""
-    less: float
-    """Per first touch of outputs by the instances so far, taken off."""
-    less_above: float
-    """The same, of the parent."""
-    work: float
-    """Per word that the innermost keeper reads for the arithmetic."""
-    updates: float
-    """Per word that it takes from the arithmetic."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParentPort:
-    """Per label the port of the memory that an operand still comes from, or goes to."""
-
-    operand: int
-    number: Ints
-    """Of the port; -1 for none."""
-    served: Floats
-    """Words that pass at least if the parent serves the arithmetic; infinite where another memory must."""
-    passing: Floats
-    """Words of the port of one instance per word."""
-    touched: Floats
-    """First touches that need no read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +87,7 @@ class Bounds:
         )
         """(level + 1, operand): children inside a level that may share a read."""
         self._chains = {
-            (operand, parent): _chains(frame, operand, parent, top)
+            (operand, parent): chains_of(frame, operand, parent, top)
             for operand in range(frame.operands)
             for parent in (-1, *range(top + 1, frame.levels))
         }
@@ -334,33 +299,6 @@ class Bounds:
         )
 
 
-def add_passing(
-    frame: ExactFrame, port: ParentPort, first: Floats, reads: Floats, writes: Floats, of: Ints | None = None
-) -> None:
-    """Adds the words that the present parent still reads and writes of an operand, at least.
-
-    Args:
-        frame: of the search.
-        port: of labels.
-        first: words that the parent reads if another memory keeps the operand, at least; a row each.
-        reads: words of ports so far; these are added.
-        writes: the same.
-        of: the label of each row; None if they are the labels.
-    """
-    rows = np.flatnonzero((port.number if of is None else port.number[of]) >= 0)
-    if not len(rows):
-        return
-    label = rows if of is None else of[rows]
-    least, passing = np.minimum(first[rows], port.served[label]), port.passing[label]
-    for number, (_, begun) in enumerate(frame.runs):
-        column = port.number[label] + number * len(frame.limited)
-        if port.operand == frame.output:
-            reads[rows, column] += np.maximum(0.0, least - begun * port.touched[label]) * passing
-            writes[rows, column] += least * passing
-        else:
-            reads[rows, column] += least * passing
-
-
 def counts_cycles(frame: ExactFrame) -> bool:
     """Whether cycles are in what is minimised."""
     return frame.merit != "energy" or frame.cycle_pj > 0
@@ -422,41 +360,3 @@ def _widest(frame: ExactFrame, level: int, operand: int) -> float:
             if any(direction.allowed[dim] for dim in able):
                 found *= direction.size
     return found
-
-
-def _chains(frame: ExactFrame, operand: int, parent: int, top: int) -> list[_Chain]:
-    """Chains of keepers that may be cheapest."""
-    must = [level for level in range(top, -1, -1) if frame.keep(level, operand) is KeepRule.KEPT]
-    last = must[-1] if must else top + 1
-    free = [level for level in range(last) if frame.keep(level, operand) is KeepRule.FREE]
-    chains = [must, *([*must, level] for level in free)]
-    return [_priced(frame, operand, parent, own) for own in chains if own or parent >= 0]
-
-
-def _priced(frame: ExactFrame, operand: int, parent: int, keepers: list[int]) -> _Chain:
-    """Prices of a chain of keepers, outermost first, per word: accesses are not rounded up here, clusters full."""
-    output = operand == frame.output
-    read, fill, update = (kind.least[:, operand] * frame.spread for kind in (frame.read, frame.fill, frame.update))
-    first = locked = less = less_above = 0.0
-    for outer, inner in zip(chain([parent], keepers), keepers, strict=False):
-        if outer < 0:
-            continue
-        price = read[outer] + (update[outer] if output else 0.0)
-        if outer == parent:
-            first += price
-            less_above += read[outer] if output else 0.0
-        else:
-            locked += price
-            less += read[outer] if output else 0.0
-        locked += fill[inner]
-        less += fill[inner] if output else 0.0
-    serving = keepers[-1] if keepers else parent
-    return _Chain(
-        innermost=keepers[-1] if keepers else -1,
-        first=float(first),
-        locked=float(locked),
-        less=float(less),
-        less_above=float(less_above),
-        work=float(read[serving]),
-        updates=float(update[serving]) if output else 0.0,
-    )

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.search.exact.bounds import Bounds, add_passing, merit_of
+from optmap.search.exact.bounds import Bounds, merit_of
 from optmap.search.exact.costs import cycles_of
 from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
 from optmap.search.exact.labels import Labels
+from optmap.search.exact.passing import add_passing
 from optmap.search.exact.steps import MemorySteps, Pairs, StepTable
 
 
