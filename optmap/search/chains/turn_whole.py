@@ -1,8 +1,9 @@
-"""What the runs of a nest cost at least together, however loops around them cut the statement: one search for many ways.
+"""What all runs of a nest cost at least together, however loops around cut the statement: one search for many ways.
 
 **Theorem.** A statement without windows, some of whose tensors are given, is done by a nest as often as loops around it
-say. All runs together cost no less, in energy, cycles or cycles of ports, as a literal walk counts, than the best nest of the whole statement on the same machine, where what is given takes only the room of its
-tile and loops at the outermost memory obey no rule.
+say. All runs together cost no less, in energy, cycles or cycles of ports, as a literal walk counts, than the best nest
+of the whole statement on the same machine, where what is given takes only the room of its tile and loops at the
+outermost memory obey no rule.
 
 *Proof.* Put each loop around into the nest's own loop over the same dim at the outermost memory, or outside of all of
 them where there is none. That is a nest of the whole: tiles of all levels are as before, what is given takes no more
@@ -100,7 +101,7 @@ class WholeNests:
             self._found.add(key)
 
     def _fabric(self, problem: NestProblem) -> Fabric:
-        """The machine as the whole statement sees it, with tensors that are given and an outermost memory of no rule."""
+        """The machine as the whole statement sees it, some tensors given, with no rule of the outermost memory."""
         shared = problem.name, problem.homes
         if shared not in self._fabrics:
             whole = product_alone(self.question.workload, problem.name)

@@ -25,7 +25,7 @@ class ParentPort:
 
 
 def add_passing(
-    frame: ExactFrame, port: ParentPort, first: Floats, reads: Floats, writes: Floats, of: Ints | None = None
+    frame: ExactFrame, port: ParentPort, first: Floats, reads: Floats, writes: Floats, *, of: Ints | None = None
 ) -> None:
     """Adds the words that the present parent still reads and writes of an operand, at least.
 
