@@ -14,7 +14,7 @@ from optmap.base.names import choose
 from optmap.base.share import Share
 from optmap.base.values import file_path
 from optmap.files.inputs import WorkloadInput, machine_of, workload_of
-from optmap.questions.form import form_on, objectives_on
+from optmap.questions.form import form_on, objective_on, objectives_on
 from optmap.questions.objective import OBJECTIVES
 from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, values_of
 from optmap.questions.options import CertificateKind
@@ -80,26 +80,24 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
         InfeasibleError: for constraints that no mapping of the workload meets.
     """
     from optmap.count.policies import nest_policy
-    from optmap.search.method import able
+    from optmap.search.method import lacking
     from optmap.search.question import Question, understood
 
     values = values_of(SOLVE, options)
     problem = workload_of(workload, values["extents"], values["semantics"], values["padding"])
     target, objective = machine_of(values["machine"], values["memory"]), values["objective"]
-    known = objectives_on(target)
     method = values["method"]
     if method is not None:
         choose("method", method, METHODS)
     if objective is not None:
-        choose("objective", objective, known)
+        objective_on(objective, target)
     refuse_elsewhere(SOLVE, target, values)
     if values["innermost"] is not None:
         target = target.from_level(values["innermost"])
     values["constraints"].refuse_foreign(problem, target)
     problem, notes = understood(problem, target, values["semantics"])
     methods = (method,) if method is not None else usual_methods(target, objective, chain=len(problem.statements) > 1)
-    if values["certificate"] is CertificateKind.FULL:
-        methods = methods[-1:]  # that solves a relaxation, which can be proved
+    full = values["certificate"] is CertificateKind.FULL
     made: dict[str, Any] = {
         "workload": problem,
         "machine": target,
@@ -112,11 +110,17 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
     made |= {name: value for name, value in asked.items() if name in fields}
 
     def asked_of(name: str) -> Question:
-        goal = known[METHODS[name].objective(objective, target)]
+        goal = objectives_on(target)[METHODS[name].objective(objective, target)]
         return Question(**made, method=name, objective=goal, others=others)
 
-    preferred = (asked_of(name) for name in methods[:-1])
-    return next((question for question in preferred if able(question)), None) or asked_of(methods[-1])
+    reasons = []
+    for name in methods[:-1]:
+        question = asked_of(name)
+        reason = "solves no relaxation that is proved; leave out --certificate full" if full else lacking(question)
+        if not reason:
+            return question
+        reasons.append(f"method {methods[-1]} was taken: {name}, the usual one here, {reason}")
+    return replace(asked_of(methods[-1]), notes=(*notes, *reasons))
 
 
 def _answer(question: Question, *, full: bool) -> Answer[Any, Any]:
@@ -224,10 +228,8 @@ def _on_meshes(report: BoundReport, objective: str) -> BoundReport:
     """
     from optmap.answers.proofs.chain_meshes import mesh_bound
 
-    known = objectives_on(report.machine)
-    return replace(
-        report, merit=mesh_bound(report.workload, report.machine, known[choose("objective", objective, known)])
-    )
+    asked = objective_on(objective, report.machine)
+    return replace(report, merit=mesh_bound(report.workload, report.machine, asked))
 
 
 def _running(*, objective: str, cores: int, caches: str, **_: Any) -> Running:

@@ -59,9 +59,13 @@ class Clock:
         """A clock with a part of the time that is left."""
         return Clock(time.monotonic() + part * self.left)
 
-    def ending(self) -> Clock:
-        """The clock of what follows a search, such as its bounds: there is a moment for it however late that ended."""
-        return Clock(max(self.deadline, time.monotonic() + ENDING_S))
+    def ending(self, least: float = ENDING_S) -> Clock:
+        """The clock of what follows a search, such as its bounds: there is a moment for it however late that ended.
+
+        Args:
+            least: the moment, in seconds.
+        """
+        return Clock(max(self.deadline, time.monotonic() + least))
 
     def check(self) -> None:
         """Go on only if there is time.

@@ -77,6 +77,11 @@ def exact_text(value: Fraction) -> str:
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
+def ratio_text(value: Fraction) -> str:
+    """A fraction in lowest terms as certificates write it: `3/2`, `2/1`."""
+    return f"{value.numerator}/{value.denominator}"
+
+
 def percent(part: float, whole: float) -> str:
     """A share in percent with one decimal; a dash of nothing (a capacity below one word)."""
     return f"{100 * part / whole:.1f} %" if whole else "-"

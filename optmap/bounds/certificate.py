@@ -200,7 +200,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 
-from optmap.base.errors import CheckError
+from optmap.base.texts import ratio_text
 from optmap.bounds.compulsory import (
     Count,
     compulsory_loads,
@@ -209,24 +209,16 @@ from optmap.bounds.compulsory import (
     output_words_at_most,
     tensor_counts,
 )
-from optmap.bounds.exponents.lattice import closure, kernel
-from optmap.bounds.exponents.lifting import DimDigit, LiftedRow
-from optmap.bounds.exponents.maps import LinearMap, MapSystem
-from optmap.bounds.exponents.polytope import FamilyRows, restrict
-from optmap.bounds.exponents.proof import ExponentProof
+from optmap.bounds.exponents.lifting import LiftedRow
+from optmap.bounds.exponents.maps import MapSystem
 from optmap.bounds.passing.passes import PassesProof
 from optmap.bounds.passing.visits import VisitsProof
 from optmap.bounds.result import Document
-from optmap.bounds.windows.halo_proof import Exponents, HaloProof
-from optmap.bounds.windows.tap_class_proof import ClassesProof
+from optmap.bounds.segment_document import SegmentProof, product_inequality, segment_document
 from optmap.files.reading import fingerprint
 from optmap.workloads.workload import Subscript, Workload
 
-OF = {2: "axis", 3: "leaf"}
-"""Keys of what a size map measures, by the numbers that name it."""
 SCHEMA = "optmap.certificate/1"
-SegmentProof = ExponentProof | HaloProof | ClassesProof
-"""What the segment argument proves."""
 AnyProof = SegmentProof | VisitsProof | PassesProof
 """What a certificate can say."""
 
@@ -267,10 +259,10 @@ def bound_certificate(
         ],
         "dims": [str(digit) for digit in system.dims],
         "derivations": [[_node(node) for node in nodes] for nodes in system.space.derivations],
-        **_product_inequality(system, segment),
+        **product_inequality(system, segment),
         **_instead(proof),
-        "mu": _ratio(segment.units.mu if segment else Fraction(1)),
-        "segment": _segment(segment),
+        "mu": ratio_text(segment.units.mu if segment else Fraction(1)),
+        "segment": segment_document(segment),
         "compulsory": {name: count_document(count) for name, count in tensor_counts(workload).items()},
         "output": count_document(output_count(workload)),
         "claims": _claims(workload, proof),
@@ -282,77 +274,6 @@ def bound_certificate(
 def digest(document: Mapping[str, object]) -> str:
     """Hash of a document without its `digest` key."""
     return "sha256:" + fingerprint({key: value for key, value in document.items() if key != "digest"})
-
-
-def _product_inequality(system: MapSystem, proof: SegmentProof | None) -> Document:
-    """Maps with a positive exponent and the lattice or flag of each family; or a window; or classes of taps."""
-    if isinstance(proof, HaloProof):
-        return {"maps": [], "families": [], "window": _powers(proof.exponents, proof.kappa)}
-    if isinstance(proof, ClassesProof):
-        classes = [{"shape": list(c.shape), "weight": c.weight} | _powers(c.exponents, c.kappa) for c in proof.classes]
-        return {"maps": [], "families": [], "classes": classes}
-    exponents = proof.exponents if proof else {}
-    maps = [(system.maps[i], x) for i, x in exponents.items()]
-    families = proof.polytope.families if proof else ()
-    return {
-        "maps": [_map(f, x) for f, x in maps],
-        "families": [_family(system, family, [f for f, _ in maps]) for family in families],
-    }
-
-
-def _powers(exponents: Exponents, kappa: Fraction) -> Document:
-    powers = zip(("outputs", "taps", "inputs"), exponents, strict=True)
-    return {key: _ratio(power) for key, power in powers} | {"kappa": _ratio(kappa)}
-
-
-def _map(f: LinearMap, exponent: Fraction) -> Document:
-    entry: Document = {
-        "name": f.name,
-        "kind": "size" if f.tensor is None else "tensor",
-        "matrix": [list(row) for row in f.matrix],
-        "exponent": _ratio(exponent),
-    }
-    if f.source is None:
-        return entry | {"access": f.access}
-    of = {"dim": str(f.source)} if isinstance(f.source, DimDigit) else {OF[len(f.source)]: list(f.source)}
-    return entry | {"size": f.size, "of": of}
-
-
-def _family(system: MapSystem, family: FamilyRows, maps: list[LinearMap]) -> Document:
-    """A family's lattice, generated again by the maps in use only, or its flag."""
-    dims = [str(system.dims[c]) for c in family.columns]
-    if family.flag is not None:
-        return {"dims": dims, "flag": [list(v) for v in family.flag]}
-    width = len(dims)
-    kernels = frozenset(kernel(restrict(f.matrix, family.columns), width) for f in maps)
-    members = closure(kernels, width)
-    if members is None:
-        raise CheckError(f"the lattice over {', '.join(dims)} closed before but not with fewer maps")
-    return {
-        "dims": dims,
-        "lattice": {
-            "generators": [[list(v) for v in space] for space in sorted(kernels, key=lambda s: (len(s), s))],
-            "subspaces": [[list(v) for v in space] for space in members],
-        },
-    }
-
-
-def _segment(proof: SegmentProof | None) -> Document | None:
-    if proof is None:
-        return None
-    return {
-        "operations": proof.units.operations,
-        "memory_units": proof.units.memory,
-        "weights": dict(proof.units.weights),
-        "K": proof.units.memory + proof.segments.T,
-        "T": proof.segments.T,
-        "n": proof.segments.n,
-        "t": proof.segments.t,
-        "U_full": proof.segments.U_full,
-        "U_last": proof.segments.U_last,
-        "cost_units": proof.segments.cost_units,
-        "loads_words": proof.loads_words,
-    }
 
 
 def _instead(proof: AnyProof | None) -> Document:
@@ -394,7 +315,3 @@ def count_document(count: Count) -> Document:
         return {"elements": count.elements, "rule": "enumerated"}
     parts = [{"access": part.access, part.kind: list(part.items)} for part in count.parts]
     return {"elements": count.elements, "rule": "parts", "parts": parts}
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"

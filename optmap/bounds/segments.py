@@ -16,9 +16,8 @@ from functools import cached_property
 from math import exp, floor, inf, lcm, log
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from optmap.base.arrays import Floats
 
 DENSE = 24
 """Optimal segment lengths below which every length up to twice as long is tried."""
@@ -38,16 +37,16 @@ MOST = 600.0
 class Curves:
     """U in floats, of several choices side by side: the largest of parts exp(constant) * K^sigma."""
 
-    constants: Array
+    constants: Floats
     """(parts, 1, choices)."""
-    sigmas: Array
+    sigmas: Floats
     """(parts, 1, choices)."""
 
-    def log_value(self, units: Array) -> Array:
+    def log_value(self, units: Floats) -> Floats:
         """Log U(units)."""
         return np.asarray((self.constants + self.sigmas * np.log(units)).max(axis=0))
 
-    def units_at(self, operations: Array) -> Array:
+    def units_at(self, operations: Floats) -> Floats:
         """The real K with U(K) = operations + 1, capped where floats end."""
         levels = (np.log(operations + 1) - self.constants) / self.sigmas
         return np.asarray(np.exp(np.minimum(levels, MOST)).min(axis=0))
@@ -188,12 +187,12 @@ def ranked_lengths(bound: AnyBound, memory: int, operations: int, near: Iterable
     return sorted(ranked, key=lambda pair: (-pair[0], pair[1]))
 
 
-def estimated_units(curves: Curves, memory: int, operations: int) -> Array:
+def estimated_units(curves: Curves, memory: int, operations: int) -> Floats:
     """What `best_segments` will prove with each of several U, in floats; 0 for nothing."""
     return np.asarray(_estimates(curves, memory, operations, _lengths(curves, memory, operations)).max(axis=0))
 
 
-def _lengths(curves: Curves, memory: int, operations: int) -> Array:
+def _lengths(curves: Curves, memory: int, operations: int) -> Floats:
     """Lengths T worth trying, a column per choice; 0 for none.
 
     Lengths are tried around the real optimum (memory + T = memory sigma/(sigma-1)), the longest T at
@@ -217,7 +216,7 @@ def _lengths(curves: Curves, memory: int, operations: int) -> Array:
     return np.asarray(np.maximum(np.concatenate([whole, longest - 1, longest, longest + 1, every]), 0))
 
 
-def _estimates(curves: Curves, memory: int, operations: int, lengths: Array) -> Array:
+def _estimates(curves: Curves, memory: int, operations: int, lengths: Floats) -> Floats:
     """What `_with_length` will prove, in floats; 0 for nothing."""
     levels = curves.log_value(memory + lengths)
     full = np.maximum(np.floor(np.exp(np.minimum(levels, MOST)) * (1 + TINY)), 1)

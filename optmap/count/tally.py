@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from optmap.base.clock import current
 from optmap.base.errors import LimitError
 from optmap.workloads.workload import Semantics, TensorAccess, Workload, access_names
 
@@ -43,12 +44,18 @@ def elements_of(tensor: TensorAccess, box: Picked) -> set[Element]:
     return set(itertools.product(*sides))
 
 
+LOOKS = 2**14
+"""How much work is done between two looks at the clock."""
+
+
 class Budget:
-    """Stops a walk that would take too long."""
+    """Stops a walk that would take too long, or longer than the answer that is being made may take."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._spent = 0
+        self._look = LOOKS
+        self._clock = current()
 
     def elements(self, tensor: TensorAccess, box: Picked) -> set[Element]:
         """The elements of a tile, if there is still budget for them."""
@@ -60,10 +67,21 @@ class Budget:
         """Account for so many elements or tiles.
 
         Raises:
-            LimitError: if that is more than is left.
+            LimitError: if that is more than is left, or if the time is over.
         """
         self._spent += work
-        if self._spent > self._limit:
+        if self._spent > self._look:
+            self._look = self._spent + LOOKS
+            self._clock.check()
+        self.afford(0)
+
+    def afford(self, work: int) -> None:
+        """Say at once that so many elements or tiles will be too many.
+
+        Raises:
+            LimitError: if they are more than are left.
+        """
+        if self._spent + work > self._limit:
             raise LimitError(
                 f"the walk handles more than {self._limit:,} tiles and elements; use smaller extents or raise the limit"
             )

@@ -9,7 +9,6 @@ from enum import StrEnum
 from math import prod
 
 from optmap.kernels.code_options import ActivationLayout
-from optmap.machines.core import Core
 from optmap.mappings.levels import Mapping
 from optmap.workloads.workload import TensorAccess, Workload
 
@@ -122,30 +121,6 @@ def _along_rows(workload: Workload, roles: KernelRoles) -> KernelRoles:
         apart=steps[-1],
         points=tuple(dim for dim in roles.points if dim != dims[-1]),
         shared=tuple(dim for dim in workload.dims if dim in (*roles.shared, roles.vector)),
-    )
-
-
-def register_shape(
-    workload: Workload, mapping: Mapping, core: Core, layout: ActivationLayout = ActivationLayout.NHWC
-) -> RegisterShape | None:
-    """What the tile of a mapping's innermost level is in registers.
-
-    Args:
-        workload: the tensor computation.
-        mapping: its innermost level is the registers.
-        core: length of a vector.
-        layout: of image and output.
-
-    Returns:
-        None if `kernel_roles` are. Whether the shape fits is the caller's question: `registers` against `core`'s.
-    """
-    roles = kernel_roles(workload, layout)
-    if roles is None:
-        return None
-    tile = mapping.levels[0].tile
-    return RegisterShape(
-        vectors=-(-tile[roles.vector] // core.lanes(workload.output.bits)),
-        points=prod(tile[dim] for dim in (*roles.filters, *roles.points, *roles.shared)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Forms of a mapping: `levels` (tile, loop order, split and keeps per level) as a path, `pieces` as boxes in a row.
+"""The form `levels` of a mapping (tile, loop order, split and keeps per level), as a path of a tree and back.
 
 A form says less than a tree, and is what documents have where it says enough. A tile of every tensor per level, at one
 depth, is a path without sequences and boxes; loops of one trip may be left out of a path, and a form has them all.
@@ -18,7 +18,6 @@ from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split
-from optmap.mappings.pieces import Piece
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.workload import Workload, access_names
 
@@ -238,22 +237,3 @@ def _comparable(nodes: Iterable[Node], workload: Workload) -> list[Node]:
         replace(node, tensors=tuple(sorted(node.tensors))) if isinstance(node, Keep) else node
         for node in several_trips(nodes, workload.extents)
     ]
-
-
-def boxes_of(pieces: tuple[Piece, ...], workload: Workload, machine: Machine) -> MappingTree:
-    """Pieces as boxes in a row, each with the tile and the loop order that it runs with.
-
-    What a piece holds beside its tile is for its form `held` to say, which is counted by its own rule.
-
-    Args:
-        pieces: two or more that have no operation in common, and together all.
-        workload: one product of tensors.
-        machine: of one level.
-
-    Raises:
-        TreeError: for pieces that are no tree.
-    """
-    branches = tuple(
-        (Box(ranges=dict(piece.of)), *_path(piece.mapping, piece.workload(workload), machine)) for piece in pieces
-    )
-    return MappingTree(workload=workload, machine=machine, nodes=(Sequence(branches=branches),))

@@ -6,17 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Ints
 from optmap.base.errors import InputError
 from optmap.base.rows import Rows
 from optmap.machines.fabric import Fabric, Rule
 from optmap.mappings.nest import MemoryNest, Nest
 
-Integers = NDArray[np.int64]
-"""Whole numbers, of the shape that is said where they are."""
-Booleans = NDArray[np.bool_]
-"""Yes or no, likewise."""
 KINDS = 3
 """Of places for a factor at a memory: along x, along y, in time."""
 TIME = 2
@@ -27,15 +23,15 @@ TIME = 2
 class NestBatch(Rows):
     """Nests of one fabric, as arrays. Memories inner to outer, dims and operands as the fabric numbers them."""
 
-    x: Integers
+    x: Ints
     """(nests, memories, dims): ways along the first axis of a memory's mesh, 1 for none."""
-    y: Integers
+    y: Ints
     """(nests, memories, dims): ways along the second axis."""
-    temporal: Integers
+    temporal: Ints
     """(nests, memories, dims): trips of a memory's temporal loops, 1 for none."""
-    order: Integers
+    order: Ints
     """(nests, memories, dims): its dims, outermost loop first; where dims of one trip stand is of no account."""
-    keeps: Booleans
+    keeps: Flags
     """(nests, memories, operands): whether it is held there."""
 
     def __post_init__(self) -> None:
@@ -65,7 +61,7 @@ class NestBatch(Rows):
         )
 
 
-def rules_met(rules: Iterable[Rule], trips: Integers) -> Booleans:
+def rules_met(rules: Iterable[Rule], trips: Ints) -> Flags:
     """(rows,): whether trips (rows, dims) meet all of some rules."""
     found = np.ones(len(trips), bool)
     for rule in rules:

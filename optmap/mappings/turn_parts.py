@@ -63,17 +63,13 @@ class Stay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnPart:
-    """One statement with the nest that does it in every iteration of the loops around."""
+class _StatementPart:
+    """A statement that is done in every iteration of the loops around."""
 
     statement: str
     loops: tuple[OuterLoop, ...]
     workload: Workload
-    """The statement alone, on what the loops leave of its dims."""
-    machine: Machine | None
-    """With what is kept outside as rules; None if that leaves no room."""
-    mapping: Mapping | None
-    """The nest; None without a machine."""
+    """The product of what it reads, on what the loops leave of its dims."""
     stays: tuple[Stay, ...]
     """All that is held while it runs, its own tensors or not."""
 
@@ -82,37 +78,36 @@ class TurnPart:
         """How often it is done."""
         return prod(loop.trips for loop in self.loops)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPart(_StatementPart):
+    """A statement with the nest that does it."""
+
+    machine: Machine | None
+    """With what is kept outside as rules; None if that leaves no room."""
+    mapping: Mapping | None
+    """The nest; None without a machine."""
+
     @property
     def begun(self) -> int:
-        """In how many of these its result is touched for the first time; in the others it goes on with partial sums."""
+        """In how many of its runs its result begins; in the others it goes on with partial sums."""
         return prod(loop.trips for loop in self.loops if loop.dim in self.workload.output.dims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowsPart:
-    """A function of rows with what it goes through in every iteration of the loops around.
+class RowsPart(_StatementPart):
+    """A function of rows with what it goes through.
 
     Every row passes whatever applies the function twice, word by word: first what its statistic is formed of, then all
     that the statement reads, and every element of the result is stored where it is to be.
     """
 
-    statement: str
-    loops: tuple[OuterLoop, ...]
-    workload: Workload
-    """The product of what it reads, on what the loops leave of its dims."""
     levels: tuple[str, ...]
     """Per access, the output first, where it is."""
     first: tuple[int, ...]
     """Numbers of the accesses that the statistic is formed of."""
-    stays: tuple[Stay, ...]
-    """All that is held meanwhile."""
     fits: bool
-    """Whether there is room for that."""
-
-    @property
-    def times(self) -> int:
-        """How often it is done."""
-        return prod(loop.trips for loop in self.loops)
+    """Whether there is room for what stays meanwhile."""
 
     @property
     def points(self) -> int:

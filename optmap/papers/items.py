@@ -22,8 +22,8 @@ class PaperItem:
     title: str
     where: str
     """Section or page of the paper."""
-    rows: Callable[..., Rows] | None = None
-    """Computes them, of one of its points if it has any; None if that is not built."""
+    rows: Callable[..., Rows]
+    """Computes them, of one of its points if it has any."""
     points: tuple[str, ...] = ()
     """Parts that are computed apart, side by side and each once: layers, machines."""
     quick: tuple[str, ...] | None = None
@@ -34,15 +34,6 @@ class PaperItem:
     """Its rows."""
     long: bool = False
     """Whether a quick run leaves it out."""
-    missing: str = ""
-    """What of it is not built."""
-
-    @property
-    def status(self) -> str:
-        """`built`, `in part` or `not built`."""
-        if self.rows is None:
-            return "not built"
-        return "in part" if self.missing else "built"
 
     @property
     def slug(self) -> str:
@@ -56,8 +47,8 @@ class PaperItem:
         return self.points or ("",)
 
     def asked(self, *, quick: bool) -> tuple[str, ...]:
-        """The parts that are computed; none if it is not built, or left out."""
-        if self.rows is None or (quick and self.long):
+        """The parts that are computed; none if it is left out."""
+        if quick and self.long:
             return ()
         return self.quick if quick and self.quick is not None else self.parts
 
@@ -68,8 +59,6 @@ class PaperItem:
             UnknownNameError: for a point that it does not have.
             OptmapError: as the computation has it.
         """
-        if self.rows is None:
-            return ()
         if not self.points:
             return tuple(self.rows())
         return tuple(self.rows(choose("point", point, self.points, where=self.name)))
@@ -112,7 +101,6 @@ class Collected:
         total: str = "",
         totals: Callable[[Amounts], Iterable[ClaimRow]] | None = None,
         long: bool = False,
-        missing: str = "",
     ) -> Callable[[Callable[..., Rows]], Callable[..., Rows]]:
         """Decorate the function that computes the rows of an item; its fields are those of `PaperItem`."""
 
@@ -127,20 +115,8 @@ class Collected:
                 total=total,
                 totals=totals,
                 long=long,
-                missing=missing,
             )
             self.items.append(found)
             return rows
 
         return keep
-
-    def unbuilt(self, name: str, title: str, *, where: str, missing: str) -> None:
-        """An item that nothing computes yet.
-
-        Args:
-            name: as the paper has it.
-            title: what it shows.
-            where: section of the paper.
-            missing: what it would take.
-        """
-        self.items.append(PaperItem(name=name, title=title, where=where, missing=missing))

@@ -26,8 +26,6 @@ def item_document(run: ItemRun) -> dict[str, Any]:
         "item": run.item.name,
         "title": run.item.title,
         "where": run.item.where,
-        "status": run.item.status,
-        "missing": run.item.missing,
         "verdicts": run.verdicts,
         "points": {point: found.to_dict() for point, found in run.points.items()},
     }

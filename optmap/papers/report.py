@@ -49,28 +49,31 @@ def reproduction_table(found: Reproduction) -> str:
         parts.append(f"{run.paper.key}, {run.item.name}: {run.item.title} ({run.item.where})")
         if run.rows:
             parts.append(grid(HEADER, "<>>><", map(cells, run.rows)))
-        if run.item.missing:
-            parts.append(f"not built: {run.item.missing}")
-        elif not run.rows:
+        else:
             parts.append("left out of a quick run")
         parts.append("")
     return "\n".join([*parts, f"verdicts  {counted(found.verdicts)}"])
 
 
 def listing(runs: Sequence[ItemRun]) -> str:
-    """One line per item: how far it is built, how long it took, how its rows stand."""
+    """One line per item: what of it a quick run computes, how long it took, how its rows stand."""
     rows = [
         (
             run.paper.key,
             run.item.name,
-            run.item.status + (", long" if run.item.long else ""),
+            _quick_part(run),
             "-" if run.seconds is None else f"{run.seconds:.1f} s",
             run.item.title,
             counted(run.verdicts) if run.points else "",
         )
         for run in runs
     ]
-    return grid(("paper", "item", "status", "time", "what it shows", "verdicts"), "<<<><<", rows)
+    return grid(("paper", "item", "quick run", "time", "what it shows", "verdicts"), "<<<><<", rows)
+
+
+def _quick_part(run: ItemRun) -> str:
+    asked = run.item.asked(quick=True)
+    return "whole" if asked == run.item.parts else "in part" if asked else "left out"
 
 
 def reproduction_document(found: Reproduction) -> dict[str, object]:
@@ -96,17 +99,14 @@ def paper_page(runs: Sequence[ItemRun]) -> str:
         VERDICTS,
         "",
         *_markdown(
-            ("item", "what it shows", "status", "verdicts"),
-            [(run.item.name, run.item.title, run.item.status, counted(run.verdicts)) for run in runs],
+            ("item", "what it shows", "verdicts"),
+            [(run.item.name, run.item.title, counted(run.verdicts)) for run in runs],
         ),
     ]
     for run in runs:
         if run.rows:
             lines += ["", f"## {run.item.name}", "", f"{run.item.title} ({run.item.where}).", ""]
             lines += _markdown(HEADER, map(cells, run.rows))
-    missing = [f"- {run.item.name}: {run.item.missing}" for run in runs if run.item.missing]
-    if missing:
-        lines += ["", "## Not built", "", *missing]
     return "\n".join(lines) + "\n"
 
 

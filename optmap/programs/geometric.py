@@ -21,8 +21,9 @@ from math import log, prod
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.mappings.reuse import Reuse, TensorRoom
-from optmap.programs.geometric_rows import Array, Coefficients, Factor, Frames, Line, Posynomials, TensorRows
+from optmap.programs.geometric_rows import Coefficients, Factor, Frames, Line, Posynomials, TensorRows
 from optmap.programs.linear_subscripts import LineAxis, axis_bends, branch_dims, chord, distinct_axes, line_axis
 from optmap.workloads.canonical import canonical_form
 from optmap.workloads.workload import TensorAccess, Workload
@@ -66,7 +67,7 @@ class TileSpace:
         self._coefficients: dict[tuple[TensorRows, Box, Box | None], Coefficients] = {}
 
     @cached_property
-    def log_extents(self) -> Array:
+    def log_extents(self) -> Floats:
         """(F,): logarithms of the extents of the free dims."""
         return np.array([log(self.extents[d]) for d in self.free])
 
@@ -116,7 +117,7 @@ class TileSpace:
         ends = [1, *bends, self.extents[dim]] if len(bends) <= MOST_PIECES else [1, self.extents[dim]]
         return tuple(pairwise(ends))
 
-    def bounds(self, box: Box) -> tuple[Array, Array]:
+    def bounds(self, box: Box) -> tuple[Floats, Floats]:
         """Logarithmic box (lower, upper) of the free dims."""
         lower, upper = np.zeros(len(self.free)), self.log_extents.copy()
         for dim, (low, high) in zip(self.boxed, box, strict=True):

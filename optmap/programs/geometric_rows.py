@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.programs.linear_subscripts import LineAxis
 
-Array = NDArray[np.float64]
 Coefficients = tuple[float, ...]
 """(m,): coefficients of monomials; zero where a box leaves one out."""
 Line = tuple[float, float]
@@ -25,11 +24,11 @@ Line = tuple[float, float]
 class Posynomials:
     """A posynomial: coefficients and exponents over the free dims of two neighbouring levels."""
 
-    logs: Array
+    logs: Floats
     """(m,): logarithms of the coefficients."""
-    own: Array
+    own: Floats
     """(m, F): exponents of this level's tile sizes."""
-    next: Array
+    next: Floats
     """(m, F): exponents of the next outer level's tile sizes."""
     parts: tuple[int, ...] = ()
     """Rows of each tensor, output first, where the rows of several are joined."""
@@ -60,7 +59,7 @@ class TensorRows:
     room: bool
     """Whether it is what the tensor needs, rather than what it moves."""
 
-    def exponents(self) -> Array:
+    def exponents(self) -> Floats:
         """(m, 2F): exponents of every monomial."""
         rows = [list(self.tiles)]
         for factor in self.factors:

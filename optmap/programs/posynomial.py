@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from math import e, inf
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
-
-Array = NDArray[np.float64]
 
 ROOM = 1e-6
 """Relative excess at which a limit still counts as kept."""
@@ -33,9 +32,9 @@ class Posynomial:
 
     names: tuple[str, ...]
     """The n variables, in the order of the columns of `exponents`."""
-    coefficients: Array
+    coefficients: Floats
     """(m,): positive."""
-    exponents: Array
+    exponents: Floats
     """(m, n): real powers."""
 
     def __post_init__(self) -> None:
@@ -58,7 +57,7 @@ class Posynomial:
         """Number of monomials."""
         return int(self.coefficients.size)
 
-    def evaluate(self, x: ArrayLike) -> Array:
+    def evaluate(self, x: ArrayLike) -> Floats:
         """Values at points with positive coordinates.
 
         Args:
@@ -69,7 +68,7 @@ class Posynomial:
         """
         return np.exp(self.log_value(np.log(np.asarray(x, dtype=float))))
 
-    def log_value(self, t: ArrayLike) -> Array:
+    def log_value(self, t: ArrayLike) -> Floats:
         """Logarithm of the value at logarithms of points.
 
         Args:
@@ -178,7 +177,7 @@ class EpigraphRow:
     parts: tuple[tuple[str, int], ...] = ()
     """Names of consecutive terms with their number, such as (`traffic[L1,Out]`, 3); all of them or none."""
 
-    def needed(self, t: ArrayLike) -> Array:
+    def needed(self, t: ArrayLike) -> Floats:
         """The z that the row needs at logarithms of points; without z, 0 where the row holds.
 
         Args:
@@ -204,9 +203,9 @@ class GeometricProgram:
 
     names: tuple[str, ...]
     """The n variables x = exp(t), in order."""
-    lower: Array
+    lower: Floats
     """(n,): lower ends of the box of t."""
-    upper: Array
+    upper: Floats
     """(n,): upper ends of the box of t."""
     levels: tuple[EpigraphRow, ...]
     """Rows that z must cover, and upper limits with a name."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from optmap.base.errors import UnknownNameError
+from optmap.base.names import choose
 from optmap.base.texts import several
 from optmap.machines.form import FormName
 from optmap.machines.machine import Machine
@@ -71,6 +73,22 @@ def form_on(machine: Machine) -> MappingForm:
 def objectives_on(machine: Machine) -> Mapping[str, Objective]:
     """The objectives that mean something on a machine, by name."""
     return form_on(machine).objectives
+
+
+def objective_on(name: str, machine: Machine) -> Objective:
+    """The objective of a name on a machine.
+
+    Raises:
+        UnknownNameError: listing those that mean something there; of others it says on which machines they do.
+    """
+    form = form_on(machine)
+    for other in FORMS.values():
+        if name in other.objectives and name not in form.objectives:
+            known = ", ".join(form.objectives)
+            raise UnknownNameError(
+                f"unknown objective {name!r}; known are {known}; {name!r} is an objective of {other.machines}"
+            )
+    return form.objectives[choose("objective", name, form.objectives)]
 
 
 def alike(name: str, machine: Machine) -> tuple[str, ...]:

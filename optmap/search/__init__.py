@@ -84,7 +84,7 @@ __getattr__, __dir__ = exports(
         "timed.candidate": "TimedCandidate",
         "timed.ranking": "order_of ranked",
         "timed.shapes": "even_cuts_up_to",
-        "whole.chain_costs": "ChainCosts IntArray all_chains chain_count grid_of",
+        "whole.chain_costs": "ChainCosts all_chains chain_count grid_of",
         "whole.choices": "ChoiceLists",
         "whole.counts": "aligned_chains count_optimum",
         "whole.floor": "price_and_split",

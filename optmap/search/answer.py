@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from optmap.base.clock import current, limited
 from optmap.base.errors import CheckError
 from optmap.base.texts import plain, several
 from optmap.count.both_forms import count_mapping
@@ -34,6 +35,9 @@ from optmap.search.space.compulsory import compulsory
 from optmap.search.space.search_space import refuse_small
 from optmap.search.versions import versions
 from optmap.solvers.status import PointKind, Stop
+
+COUNTED_S = 10.0
+"""Time for counting a tree that was found, however late the search ended, in seconds."""
 
 
 def cost_of(question: Question, mapping: Mapping) -> float | None:
@@ -118,7 +122,8 @@ NEST = _Handling(
 
 
 def _tree_count(question: Question, found: Found) -> tuple[MappingCount, MappingCount]:
-    count: MappingCount = count_tree(found.tree, rule=question.capacity)
+    with limited(current().ending(COUNTED_S)):  # without its count there is no answer, however late the search ended
+        count: MappingCount = count_tree(found.tree, rule=question.capacity)
     return count, count
 
 

@@ -186,10 +186,13 @@ def refuse(question: Question, method: Method) -> Route:
     return route
 
 
-def able(question: Question) -> bool:
-    """Whether the method of a question knows all that it demands; what no mapping meets is not looked for."""
+def lacking(question: Question) -> str:
+    """What the method of a question does not know of its demands, and how to ask for less; empty if it knows all.
+
+    What no mapping meets is not looked for.
+    """
     route = METHODS[question.method].route(question.objective.name, question.machine)
-    return all(can(route) for _, can in _demands(question, route))
+    return next((reason for reason, can in _demands(question, route) if not can(route)), "")
 
 
 def _refuse_hopeless(question: Question) -> None:

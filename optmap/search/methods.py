@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optmap.base.names import enter
 from optmap.machines.machine import CapacityRule, Machine
 from optmap.questions.objective import PREDICTED_TIME, TRAFFIC
 from optmap.questions.options import IntegerRule, TileRule
+from optmap.search.chains.chain_methods import APART, FUSED
 from optmap.search.explore.route import explored
 from optmap.search.method import METHODS, Method
 from optmap.search.papers.bottleneck import MOPT, SUM_OVER_LEVELS
@@ -52,42 +52,6 @@ def _artifact_fits(workload: Workload) -> object:
     from optmap.search.papers.artifact import roles_of
 
     return roles_of(workload)
-
-
-def _fused_on_levels(question: Question) -> Found:
-    from optmap.search.chains.nested import fused
-
-    return fused(question)
-
-
-def _apart_on_levels(question: Question) -> Found:
-    from optmap.search.chains.nested import apart
-
-    return apart(question)
-
-
-def _fused_on_meshes(question: Question) -> Found:
-    from optmap.search.chains.in_turn import fused
-
-    return fused(question)
-
-
-def _apart_on_meshes(question: Question) -> Found:
-    from optmap.search.chains.in_turn import apart
-
-    return apart(question)
-
-
-def _fused(question: Question) -> Found:
-    from optmap.search.chains.solve import fused
-
-    return fused(question)
-
-
-def _apart(question: Question) -> Found:
-    from optmap.search.chains.solve import apart
-
-    return apart(question)
 
 
 def _greedy(question: Question) -> Found:
@@ -317,37 +281,6 @@ TIMED = Method(
     ),
 )
 
-OF_CHAINS = Route(
-    solve=_fused,
-    objectives=("traffic", "loads"),
-    most_levels=1,
-    capacity=TILE_ONLY,
-    tiles=(TileRule.ANY,),
-    chains=True,
-)
-OF_LEVELS = replace(
-    OF_CHAINS, solve=_fused_on_levels, objectives=("bottleneck", "sum"), fewest_levels=2, most_levels=None
-)
-OF_CHAIN_TIME = replace(OF_CHAINS, objectives=(PREDICTED_TIME.name,))
-OF_LEVELS_TIME = replace(OF_LEVELS, objectives=(PREDICTED_TIME.name,))
-OF_MESHES = Route(solve=_fused_on_meshes, objectives=ALL_MERITS, meshes=True, tiles=(TileRule.DIVISORS,), chains=True)
-FUSED = Method(
-    name="fused",
-    description="chains: fused and unfused trees of a family, in one memory, on several levels, or on meshes in turn",
-    routes=(OF_CHAINS, OF_LEVELS, OF_CHAIN_TIME, OF_LEVELS_TIME, OF_MESHES),
-)
-APART = Method(
-    name="apart",
-    description="what fused is compared with: every product by itself, every intermediate through the slow memory",
-    routes=(
-        replace(OF_CHAINS, solve=_apart),
-        replace(OF_LEVELS, solve=_apart_on_levels),
-        replace(OF_CHAIN_TIME, solve=_apart),
-        replace(OF_LEVELS_TIME, solve=_apart_on_levels),
-        replace(OF_MESHES, solve=_apart_on_meshes),
-    ),
-)
-
 METHODS.update(
     {
         each.name: each
@@ -376,6 +309,8 @@ def usual_methods(machine: Machine, objective: str | None = None, *, chain: bool
     if objective == TRAFFIC.name in IOOUB.minimises(machine):
         # All that gemmini and mopt choose from without partitions iooub chooses from, too, and more.
         return (GEMMINI.name if machine.levels[0].partitions else IOOUB.name, MOPT.name)
+    if objective in set(IOOUB.minimises(machine)) - set(MOPT.minimises(machine)):
+        return (IOOUB.name,)  # loads
     return (TIMED.name if objective == PREDICTED_TIME.name else MOPT.name,)
 
 

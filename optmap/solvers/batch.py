@@ -26,11 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.programs.posynomial import GeometricProgram
-from optmap.solvers.iterates import NO_TERM, Array, Batch, Iterates
+from optmap.solvers.iterates import NO_TERM, Batch, Iterates
 from optmap.solvers.status import PointKind, Solution, Stop
 
-Settled = Callable[[Array, Array], NDArray[np.bool_]]
+Settled = Callable[[Floats, Floats], NDArray[np.bool_]]
 """Of which programs (B,) enough is known, from the least z (B,) reached and the bounds (B,) on it."""
 
 
@@ -38,11 +39,11 @@ Settled = Callable[[Array, Array], NDArray[np.bool_]]
 class BatchSolution:
     """What is known of each program of a batch."""
 
-    point: Array
+    point: Floats
     """(B, n): a t that keeps every row; NaN where there is none."""
-    value: Array
+    value: Floats
     """(B,): z at that point; infinite where there is none."""
-    bound: Array
+    bound: Floats
     """(B,): lower bound on z; infinite for programs without a start, -infinite where arithmetic
     broke down."""
     iterations: int
@@ -52,7 +53,7 @@ class BatchSolution:
 def solve_batch(
     batch: Batch,
     *,
-    start: Array,
+    start: Floats,
     tolerance: float = 1e-8,
     settled: Settled | None = None,
     max_iterations: int = 80,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import current
 from optmap.base.errors import InputError, SolverUnavailableError
 from optmap.solvers.native_output import off_stdout
@@ -33,7 +34,6 @@ SHORTEST_S = 0.1
 LATE = ("kTimeLimit", "kInterrupt")
 """HiGHS's words for: somebody wants the answer now."""
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import CheckError, InputError
 from optmap.solvers.engine import HighsEngine, LinearRows
 from optmap.solvers.simplex import minimise_standard, solve_square
@@ -22,7 +22,6 @@ from optmap.solvers.status import Stop
 Vector = tuple[Fraction, ...]
 Limit = Fraction | int | None
 Numbers = Sequence[Fraction | int]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

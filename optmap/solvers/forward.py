@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pyomo.core.expr import numeric_expr as expr_types
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 
-Array = NDArray[np.float64]
-Jet: TypeAlias = tuple[float, Array, Array]
+Jet: TypeAlias = tuple[float, Floats, Floats]
 """Value, gradient, Hessian."""
 
 _UNARY: dict[str, Callable[[float], tuple[float, float, float]]] = {
@@ -48,7 +47,7 @@ class ForwardFunction:
     positions: Mapping[int, int]
     """Index of each variable, by `id` of the Pyomo variable."""
 
-    def jet(self, x: Array) -> Jet:
+    def jet(self, x: Floats) -> Jet:
         """Value, gradient and Hessian at x (n,)."""
         return _jet(self.expression, self.positions, x)
 
@@ -79,7 +78,7 @@ _KNOWN = (
 )
 
 
-def _jet(node: Any, positions: Mapping[int, int], x: Array) -> Jet:
+def _jet(node: Any, positions: Mapping[int, int], x: Floats) -> Jet:
     n = x.size
     if isinstance(node, int | float):
         return float(node), np.zeros(n), np.zeros((n, n))

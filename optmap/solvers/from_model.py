@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 from optmap.solvers.expression_terms import NotTermsError, term_function
 from optmap.solvers.forward import ForwardFunction, check_differentiable
-from optmap.solvers.nlp import Array, Nlp, assemble, refuse_unbounded
+from optmap.solvers.nlp import Nlp, assemble, refuse_unbounded
 from optmap.solvers.terms import TermFunction
 
 
@@ -57,7 +58,7 @@ def from_pyomo(model: Any) -> Nlp:
 
 
 def _functions(
-    expressions: list[Any], positions: Mapping[int, int], lower: Array
+    expressions: list[Any], positions: Mapping[int, int], lower: Floats
 ) -> list[TermFunction | ForwardFunction]:
     positive = frozenset(int(i) for i in np.flatnonzero(lower > 0))
     found: list[TermFunction | ForwardFunction] = []
@@ -70,7 +71,7 @@ def _functions(
     return found
 
 
-def _start(values: list[float | None], lower: Array, upper: Array) -> Array:
+def _start(values: list[float | None], lower: Floats, upper: Floats) -> Floats:
     low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 1.0, 0.0))
     high = np.where(np.isfinite(upper), upper, low + 1.0)
     middle = 0.5 * (low + high)

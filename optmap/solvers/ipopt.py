@@ -15,16 +15,14 @@ from math import exp, inf, isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import current
 from optmap.base.errors import InputError, SolverUnavailableError
 from optmap.programs.posynomial import GeometricProgram
 from optmap.solvers.native_output import off_stdout
 from optmap.solvers.nlp import ARITHMETIC, Nlp, from_geometric
 from optmap.solvers.status import PointKind, Solution, Stop
-
-Array = NDArray[np.float64]
 
 INSTALL = "pip install cyipopt-wheels==1.7.0.dev0 (Linux x86-64), else pip install cyipopt with a system Ipopt"
 DEFAULTS: dict[str, object] = {
@@ -140,7 +138,7 @@ def solve_nlp(
     nlp: Nlp,
     *,
     options: Mapping[str, object] | None = None,
-    start: Mapping[str, float] | Array | None = None,
+    start: Mapping[str, float] | Floats | None = None,
     time_limit: float | None = None,
     convex: bool = False,
 ) -> Solution:
@@ -202,10 +200,10 @@ def solve_nlp(
 
 def judge(
     nlp: Nlp,
-    x: Array,
+    x: Floats,
     stop: Stop,
     *,
-    multipliers: Array | None,
+    multipliers: Floats | None,
     convex: bool,
     message: str,
     seconds: float,
@@ -263,7 +261,7 @@ def judge(
     )
 
 
-def start_point(nlp: Nlp, start: Mapping[str, float] | Array | None) -> Array:
+def start_point(nlp: Nlp, start: Mapping[str, float] | Floats | None) -> Floats:
     """The start as an array inside the box.
 
     Raises:
@@ -281,7 +279,7 @@ def start_point(nlp: Nlp, start: Mapping[str, float] | Array | None) -> Array:
     return np.asarray(np.clip(start, nlp.lower, nlp.upper), dtype=float)
 
 
-def _without_choice(nlp: Nlp, x: Array, solver: str) -> Solution:
+def _without_choice(nlp: Nlp, x: Floats, solver: str) -> Solution:
     """A program without variables: only a check is left."""
     stop = Stop.OPTIMAL if nlp.relative_violation(x) <= FEASIBILITY else Stop.INFEASIBLE
     return judge(
@@ -297,15 +295,15 @@ class _Callbacks:
         self.refusal = refusal
         self.iterations = 0
         self.lower = np.tril_indices(len(nlp.names))
-        self._kept: dict[str, tuple[bytes, Array]] = {}
+        self._kept: dict[str, tuple[bytes, Floats]] = {}
 
-    def _guarded(self, function: Callable[..., Array], *arguments: Array) -> Array:
+    def _guarded(self, function: Callable[..., Floats], *arguments: Floats) -> Floats:
         try:
             return function(*arguments)
         except ARITHMETIC as error:  # Ipopt then tries a shorter step
             raise self.refusal(str(error)) from error
 
-    def _once(self, what: str, x: Array) -> Array:
+    def _once(self, what: str, x: Floats) -> Floats:
         """Values or jacobian at x: objective and rows ask for the same arrays one after the other."""
         key = x.tobytes()
         kept = self._kept.get(what)
@@ -314,22 +312,22 @@ class _Callbacks:
             self._kept[what] = kept
         return kept[1]
 
-    def objective(self, x: Array) -> float:
+    def objective(self, x: Floats) -> float:
         return float(self._once("values", x)[0])
 
-    def gradient(self, x: Array) -> Array:
+    def gradient(self, x: Floats) -> Floats:
         return np.asarray(self._once("jacobian", x)[0])
 
-    def constraints(self, x: Array) -> Array:
+    def constraints(self, x: Floats) -> Floats:
         return np.asarray(self._once("values", x)[1:])
 
-    def jacobian(self, x: Array) -> Array:
+    def jacobian(self, x: Floats) -> Floats:
         return np.asarray(self._once("jacobian", x)[1:].ravel())
 
     def hessianstructure(self) -> tuple[Any, Any]:
         return self.lower
 
-    def hessian(self, x: Array, multipliers: Array, factor: float) -> Array:
+    def hessian(self, x: Floats, multipliers: Floats, factor: float) -> Floats:
         full = self._guarded(self.nlp.hessian, x, np.concatenate(([factor], multipliers)))
         return np.asarray(full[self.lower])
 

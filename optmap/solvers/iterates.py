@@ -14,9 +14,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.rows import Rows
-
-Array = NDArray[np.float64]
 
 NO_TERM = -1.0e4
 """Logarithm of the coefficient of a padding term: it contributes exactly zero."""
@@ -32,30 +31,30 @@ ROUNDING = 1e-15
 class Batch(Rows):
     """B programs of one shape, with n variables, K epigraph rows and J capacities of at most m terms."""
 
-    exponents: Array
+    exponents: Floats
     """(B, K + J, m, n): the monomials of each posynomial, epigraph rows first."""
-    logs: Array
+    logs: Floats
     """(B, K + J, m): logarithms of the coefficients; `NO_TERM` for padding."""
-    alpha: Array
+    alpha: Floats
     """(B, K): factor of z on the right-hand side of each epigraph row, positive."""
-    constant: Array
+    constant: Floats
     """(B, K): constant on the right-hand side of each epigraph row."""
-    linear: Array
+    linear: Floats
     """(B, R, n): rows A of A t <= b."""
-    limit: Array
+    limit: Floats
     """(B, R): right-hand sides b."""
-    lower: Array
+    lower: Floats
     """(B, n): lower ends of the box."""
-    upper: Array
+    upper: Floats
     """(B, n): upper ends of the box, strictly above the lower ends."""
 
-    def totals(self, t: Array) -> Array:
+    def totals(self, t: Floats) -> Floats:
         """(B, K + J): the posynomials at the points t (B, n)."""
         size, rows, terms, n = self.exponents.shape
         straight = (self.exponents.reshape(size, rows * terms, n) @ t[:, :, None]).reshape(size, rows, terms)
         return np.asarray(np.exp(straight + self.logs).sum(axis=2))
 
-    def chains(self, t: Array) -> Array:
+    def chains(self, t: Floats) -> Floats:
         """(B, R): A t - b at the points t (B, n)."""
         return np.asarray((self.linear @ t[:, :, None])[:, :, 0] - self.limit)
 
@@ -78,34 +77,34 @@ class Iterates:
     """Primal and dual iterates of a batch; every method works on all programs."""
 
     batch: Batch
-    start: Array
+    start: Floats
     """(B, n): where each program began, strictly inside every limit."""
-    x: Array
+    x: Floats
     """(B, n + 1): t, then y = log(z/scale)."""
-    scale: Array
+    scale: Floats
     """(B,): the z that the start needs."""
-    best: Array
+    best: Floats
     """(B, n): the point that keeps every row and needs the least z, of all seen."""
-    most: Array
+    most: Floats
     """(B,): the z that it needs; the optimum is at most that. Infinite where none was seen."""
-    low: Array
+    low: Floats
     """(B,): the largest lower bound on z seen."""
-    slack: Array
+    slack: Floats
     """(B, K + J + R + 2n): slacks of the constraints."""
-    dual: Array
+    dual: Floats
     """(B, K + J + R + 2n): their multipliers."""
-    room: Array
+    room: Floats
     """(B, K + J + R + 2n): the slacks at the start."""
-    rows: Array
+    rows: Floats
     """(B, (K + J)(m + 1) + R + 2n, n + 1): gradients in x of monomials, then those of the constraints. A monomial
     of an epigraph row goes along in y with its row."""
-    limits: Array
+    limits: Floats
     """(B, R + 2n): right-hand sides of the linear constraints."""
-    z: Array
+    z: Floats
     """(B,): the z of the current y."""
-    weights: Array
+    weights: Floats
     """(B, K + J, m): share of every monomial in its posynomial."""
-    f: Array
+    f: Floats
     """(B, K + J + R + 2n): the constraints, negative inside: posynomials, chains, upper ends, lower ends."""
 
     PER_PROGRAM = (
@@ -126,7 +125,7 @@ class Iterates:
         "f",
     )
 
-    def __init__(self, batch: Batch, start: Array) -> None:
+    def __init__(self, batch: Batch, start: Floats) -> None:
         size, p, m, n = batch.exponents.shape
         self.batch, self.start = batch, start
         box = np.arange(-2 * n, -n), np.arange(n)
@@ -150,7 +149,7 @@ class Iterates:
             setattr(other, name, getattr(self, name)[index])
         return other
 
-    def points(self) -> tuple[Array, Array]:
+    def points(self) -> tuple[Floats, Floats]:
         """Points that keep every row, near the current ones, and the z that they need."""
         batch, n = self.batch, self.start.shape[1]
         priced, chains = batch.alpha.shape[1], self.f.shape[1] - 2 * n
@@ -237,11 +236,11 @@ class Iterates:
         low = value * self.z
         self.low = np.where(np.isfinite(low), np.maximum(self.low, low), self.low)
 
-    def _gradients(self) -> Array:
+    def _gradients(self) -> Floats:
         """(B, K + J + R + 2n, n + 1): those of the constraints."""
         return self.rows[:, self.weights[0].size :]
 
-    def _hessian(self) -> Array:
+    def _hessian(self) -> Floats:
         """(B, n + 1, n + 1): the Lagrangian's, with what slacks and multipliers add to it."""
         size, p, m = self.weights.shape
         # The curvature of a posynomial: its monomials' squares, weighted, less the square of its gradient.
@@ -253,7 +252,7 @@ class Iterates:
         hessian[:, diagonal, diagonal] *= 1 + 1e-13
         return np.asarray(hessian)
 
-    def _direction(self, hessian: Array, push: Array, missed: Array) -> tuple[Array, Array]:
+    def _direction(self, hessian: Floats, push: Floats, missed: Floats) -> tuple[Floats, Floats]:
         """The change of x that a push on every multiplier makes, and the change of the slacks in their own size."""
         gradients = self._gradients()
         force = ((self.dual * push)[:, None] @ gradients)[:, 0]
@@ -262,7 +261,7 @@ class Iterates:
         return change, -(gradients @ change[:, :, None])[:, :, 0] / self.slack - missed
 
 
-def _solved(matrices: Array, right: Array) -> Array:
+def _solved(matrices: Floats, right: Floats) -> Floats:
     """(B, n): the solutions of B systems of equations; NaN where a matrix is singular."""
     try:
         return np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0], dtype=np.float64)
@@ -273,6 +272,6 @@ def _solved(matrices: Array, right: Array) -> Array:
         return np.concatenate([_solved(matrices[i : i + 1], right[i : i + 1]) for i in range(len(right))])
 
 
-def _needed(batch: Batch, totals: Array) -> Array:
+def _needed(batch: Batch, totals: Floats) -> Floats:
     """(B,): the z that epigraph rows need, from the values of all posynomials."""
     return np.asarray(((totals[:, : batch.alpha.shape[1]] - batch.constant) / batch.alpha).max(axis=1))

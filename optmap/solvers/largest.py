@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from math import inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.programs.posynomial import Posynomial
 from optmap.solvers.nlp import Nlp
 from optmap.solvers.terms import TermFunction, Terms, TermStack
-
-Array = NDArray[np.float64]
 
 
 def largest_program(
@@ -28,8 +26,8 @@ def largest_program(
     smaller: Sequence[Posynomial],
     limits: Sequence[Posynomial],
     chain: Sequence[tuple[int, int]],
-    lower: Array,
-    upper: Array,
+    lower: Floats,
+    upper: Floats,
 ) -> Nlp:
     """The program above in log variables, started at the lower ends of the box.
 

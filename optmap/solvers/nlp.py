@@ -8,8 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial
 from optmap.solvers.terms import TermFunction, Terms, TermStack
@@ -17,7 +17,6 @@ from optmap.solvers.terms import TermFunction, Terms, TermStack
 if TYPE_CHECKING:
     from optmap.solvers.forward import ForwardFunction
 
-Array = NDArray[np.float64]
 
 ARITHMETIC = (ValueError, ZeroDivisionError, OverflowError)
 """What a function raises outside its domain: the logarithm of a negative number, 1/0."""
@@ -33,9 +32,9 @@ class Nlp:
 
     names: tuple[str, ...]
     """The n variables."""
-    lower: Array
-    upper: Array
-    start: Array
+    lower: Floats
+    upper: Floats
+    start: Floats
     """(n,): a point of the box."""
     stack: TermStack
     """Functions made of exponential terms (and linear ones)."""
@@ -45,20 +44,20 @@ class Nlp:
     """(is generic, position) per function, objective first."""
     rows: tuple[str, ...]
     """Names of the m rows."""
-    row_lower: Array
-    row_upper: Array
+    row_lower: Floats
+    row_upper: Floats
     sign: float = 1.0
     """-1 if the objective was negated."""
 
-    def values(self, x: Array) -> Array:
+    def values(self, x: Floats) -> Floats:
         """(1 + m,) values of the objective and the rows."""
         return self._assemble(self.stack.value(x), [f.jet(x)[0] for f in self.generic])
 
-    def jacobian(self, x: Array) -> Array:
+    def jacobian(self, x: Floats) -> Floats:
         """(1 + m, n) gradients."""
         return self._assemble(self.stack.jacobian(x), [f.jet(x)[1] for f in self.generic])
 
-    def hessian(self, x: Array, multipliers: Array) -> Array:
+    def hessian(self, x: Floats, multipliers: Floats) -> Floats:
         """(n, n) Hessian of the sum of the functions times `multipliers` (1 + m,)."""
         weights = np.zeros(len(self.stack.functions))
         total = np.zeros((x.size, x.size))
@@ -69,13 +68,13 @@ class Nlp:
                 weights[k] = multiplier
         return np.asarray(total + self.stack.hessian(x, weights))
 
-    def violation(self, x: Array) -> float:
+    def violation(self, x: Floats) -> float:
         """Largest violation of a row or bound at x, in the row's own unit."""
         rows = self.values(x)[1:]
         gaps = (self.row_lower - rows, rows - self.row_upper, self.lower - x, x - self.upper)
         return float(max((gap.max(initial=0.0) for gap in gaps), default=0.0))
 
-    def relative_violation(self, x: Array) -> float:
+    def relative_violation(self, x: Floats) -> float:
         """Largest violation of a row or bound at x, divided by 1 + |its limit|."""
         rows = self.values(x)[1:]
         worst = 0.0
@@ -102,7 +101,7 @@ class Nlp:
                 return False
         return True
 
-    def dual_bound(self, x: Array, multipliers: Array) -> float | None:
+    def dual_bound(self, x: Floats, multipliers: Floats) -> float | None:
         """Lower bound on the minimum from any row multipliers, for a convex program in a finite box.
 
         The Lagrangian is convex, so its tangent plane at x lies below it everywhere; minimised
@@ -123,7 +122,7 @@ class Nlp:
         slope = jacobian[0] + (up - down) @ jacobian[1:]
         return float(value + np.minimum(slope * (self.lower - x), slope * (self.upper - x)).sum())
 
-    def _assemble(self, stacked: Array, generic: list[Any]) -> Array:
+    def _assemble(self, stacked: Floats, generic: list[Any]) -> Floats:
         if not generic:
             return stacked
         return np.array([generic[k] if is_generic else stacked[k] for is_generic, k in self.place])

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from optmap.base.arrays import Floats
 from optmap.programs.posynomial import GeometricProgram
 from optmap.solvers.from_model import from_pyomo
 from optmap.solvers.ipopt import judge, start_point, with_objective
 from optmap.solvers.nlp import Nlp, from_geometric
 from optmap.solvers.status import Solution, Stop
-
-Array = NDArray[np.float64]
 
 DEFAULTS: dict[str, object] = {"ftol": 1e-12, "maxiter": 1000}
 _STOPS = {0: Stop.OPTIMAL, 4: Stop.INFEASIBLE, 9: Stop.ITERATION_LIMIT}
@@ -58,7 +57,7 @@ def solve_nlp(
     nlp: Nlp,
     *,
     options: Mapping[str, object] | None = None,
-    start: Mapping[str, float] | Array | None = None,
+    start: Mapping[str, float] | Floats | None = None,
     convex: bool = False,
 ) -> Solution:
     """Solve a smooth program with SLSQP and re-check the point; arguments as for Ipopt."""
@@ -100,11 +99,11 @@ def solve_nlp(
     )
 
 
-def _inside(nlp: Nlp, x: Array) -> Array:
+def _inside(nlp: Nlp, x: Floats) -> Floats:
     return np.asarray(np.clip(x, nlp.lower, nlp.upper))
 
 
-def _rows(nlp: Nlp, index: NDArray[np.intp], limit: Array, sign: float, kind: str) -> dict[str, Any]:
+def _rows(nlp: Nlp, index: NDArray[np.intp], limit: Floats, sign: float, kind: str) -> dict[str, Any]:
     """Rows as `sign * (f - limit) >= 0` (or = 0)."""
     return {
         "type": kind,

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from optmap.base.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Terms:
     """A sum of M exponential terms in n variables."""
 
-    coefficients: Array
+    coefficients: Floats
     """(M,): any sign; positive inside a logarithm."""
-    rates: Array
+    rates: Floats
     """(M, n): A."""
-    powers: Array
+    powers: Floats
     """(M, n): P; columns of variables that may be 0 or negative are zero."""
 
     @property
@@ -40,7 +40,7 @@ class TermFunction:
     """One function of the kind above."""
 
     constant: float
-    linear: Array
+    linear: Floats
     """(n,): L."""
     plain: Terms
     """Terms added as they are."""
@@ -70,15 +70,15 @@ class TermStack:
     functions: tuple[TermFunction, ...]
     variables: int
     """n."""
-    _constant: Array = field(init=False)
-    _linear: Array = field(init=False)
-    _signed: Array = field(init=False)
-    _log_size: Array = field(init=False)
-    _rates: Array = field(init=False)
-    _powers: Array = field(init=False)
+    _constant: Floats = field(init=False)
+    _linear: Floats = field(init=False)
+    _signed: Floats = field(init=False)
+    _log_size: Floats = field(init=False)
+    _rates: Floats = field(init=False)
+    _powers: Floats = field(init=False)
     _starts: NDArray[np.intp] = field(init=False)
     _owner: NDArray[np.intp] = field(init=False)
-    _weight: Array = field(init=False)
+    _weight: Floats = field(init=False)
     _is_log: NDArray[np.bool_] = field(init=False)
     _has_powers: bool = field(init=False)
 
@@ -110,7 +110,7 @@ class TermStack:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_has_powers", bool(self._powers.any()))
 
-    def value(self, x: Array) -> Array:
+    def value(self, x: Floats) -> Floats:
         """(F,) values at x (n,)."""
         base = self._constant + self._linear @ x
         if self._owner.size == 0:
@@ -118,7 +118,7 @@ class TermStack:
         _, group = self._groups(x)
         return np.asarray(base + self._weight @ group)
 
-    def jacobian(self, x: Array) -> Array:
+    def jacobian(self, x: Floats) -> Floats:
         """(F, n) gradients at x (n,)."""
         if self._owner.size == 0:
             return self._linear.copy()
@@ -126,7 +126,7 @@ class TermStack:
         mean = np.add.reduceat(share[:, None] * self._slopes(x), self._starts, axis=0)
         return np.asarray(self._linear + self._weight @ mean)
 
-    def hessian(self, x: Array, multipliers: Array) -> Array:
+    def hessian(self, x: Floats, multipliers: Floats) -> Floats:
         """(n, n) Hessian at x (n,) of the sum of the functions times `multipliers` (F,)."""
         n = self.variables
         if self._owner.size == 0:
@@ -143,7 +143,7 @@ class TermStack:
             hessian -= mean.T @ (scale[self._is_log, None] * mean)
         return np.asarray(hessian)
 
-    def _groups(self, x: Array) -> tuple[Array, Array]:
+    def _groups(self, x: Floats) -> tuple[Floats, Floats]:
         """Per term its value (plain) or share (logarithm); per group its value."""
         exponent = self._rates @ x + self._log_size
         if self._has_powers:
@@ -156,11 +156,11 @@ class TermStack:
         logs = top + np.log(np.where(self._is_log, total, 1.0))
         return share, np.where(self._is_log, logs, total)
 
-    def _slopes(self, x: Array) -> Array:
+    def _slopes(self, x: Floats) -> Floats:
         if not self._has_powers:
             return self._rates
         return np.asarray(self._rates + self._powers / np.where(self._powers.any(axis=0), x, 1.0))
 
 
-def _stack(parts: Sequence[Array], empty: tuple[int, ...]) -> Array:
+def _stack(parts: Sequence[Floats], empty: tuple[int, ...]) -> Floats:
     return np.concatenate(parts) if parts else np.zeros(empty)

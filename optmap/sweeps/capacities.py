@@ -17,7 +17,8 @@ from optmap.bounds.methods import bounds
 from optmap.bounds.result import LowerBound
 from optmap.files.fields import Fields
 from optmap.files.workloads import read_workload, workload_document
-from optmap.search.methods import APART, METHODS
+from optmap.search.chains.chain_methods import APART
+from optmap.search.methods import METHODS
 from optmap.search.question import Question
 from optmap.search.result import Answer
 from optmap.sweeps.engines.beside import Beside

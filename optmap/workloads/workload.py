@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from math import gcd, prod
 from typing import ClassVar
@@ -86,8 +86,8 @@ class Workload(Shown):
     def __hash__(self) -> int:
         """Computed once: much of what is kept is kept by workload."""
         if self._hashed[0] != PROCESS:
-            parts = self.name, self.statements, self.sizes, self.semantics, self.outputs, self.count
-            object.__setattr__(self, "_hashed", (PROCESS, hash(parts)))
+            compared = tuple(getattr(self, each.name) for each in fields(self) if each.compare)
+            object.__setattr__(self, "_hashed", (PROCESS, hash(compared)))
         return self._hashed[1]
 
     def _first_shown(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import pytest
 from optmap import solve
 from optmap.answers.proofs import beside
 from optmap.base import clock
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT, Clock, limited
 from optmap.base.errors import LimitError
 from optmap.bounds.best import best
@@ -22,7 +23,6 @@ from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import CapacityRule
 from optmap.search import (
     ChainCosts,
-    IntArray,
     PairCosts,
     Setting,
     beam,
@@ -63,7 +63,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     usual: Callable[..., tuple[object, object]] = ChainCosts.evaluate
 
-    def counted(self: ChainCosts, chains: IntArray, *args: object, **named: object) -> tuple[object, object]:
+    def counted(self: ChainCosts, chains: Ints, *args: object, **named: object) -> tuple[object, object]:
         counts.append(len(chains))
         return usual(self, chains, *args, **named)
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
@@ -76,6 +77,13 @@ def test_the_knee_is_the_least_capacity_near_what_is_compulsory_and_fusing_pays_
     assert curve.pays == (better[0], better[-1])
 
 
+def test_the_knee_is_a_line_however_far_neighbours_may_be():
+    extents = {"i": 12, "j": 20, "k": 6}
+    curve = optmap.curve("C[i,j] = A[i,k]*B[k,j]", extents=extents, semantics="assign", within=100)
+    assert (curve.knee.room_words, curve.knee.words) == (79, curve.compulsory_words)
+    assert curve.points[-1] is curve.knee is curve.at(200)
+
+
 def test_no_capacity_is_asked_for_twice(monkeypatch):
     asked, answer = [], Capacities.answer
 
@@ -87,6 +95,14 @@ def test_no_capacity_is_asked_for_twice(monkeypatch):
     optmap.curve(PAIR, extents=SMALL, semantics="assign", within=0, jobs=1)
     assert len(asked) == len(set(asked)) > 30
     assert {task.method for task in asked} == {"", "apart", "floor"}
+
+
+def test_every_step_of_a_product_in_loads_is_the_answer_at_its_capacity():
+    product = {"workload": "C[i,j] = A[i,k]*B[k,j]", "extents": {"i": 4, "j": 3, "k": 5}, "objective": "loads"}
+    curve = optmap.curve(**product, within=0)
+    for words in range(3, 48, 5):
+        assert curve.at(words).words == optmap.solve(**product, memory=f"{words}w").cost
+    assert curve.points[-1].words == 4 * 5 + 5 * 3
 
 
 def test_of_one_statement_nothing_is_fused():
@@ -175,6 +191,8 @@ def test_lines_are_both_ends_of_a_step_and_few_of_a_slope():
         within: [each.exact for each in Tracer(ask=list, within=within, clock=NO_LIMIT).thinned(front)]
         for within in (0, 0.1, 0.2, 9)
     }
+    kept = Tracer(ask=list, within=9, clock=NO_LIMIT).thinned(front, front[5])
+    assert [each.exact for each in kept] == [200, 115, 100]
     assert lines == {0: words, 0.1: [200, 195, 120, 110, 100], 0.2: [200, 195, 120, 100], 9: [200, 100]}
     assert Tracer(ask=list, within=0.1, clock=NO_LIMIT).thinned(front[:1]) == tuple(front[:1])
 
@@ -254,6 +272,27 @@ def test_where_no_process_can_be_started_all_is_answered_here(monkeypatch):
         both._beside._start()
         assert [each is not None for each in both.mappings([1, 9, 20, 40])] == [False, True, True, True]
     assert both._beside._slots == []
+
+
+def test_no_more_processes_are_started_than_have_something_to_do(monkeypatch):
+    class Started(SimpleNamespace):
+        def start(self):
+            started.append(self)
+
+        def stop(self):
+            started.remove(self)
+
+    started, now = [], iter(range(100))
+    idle = {"ready": False, "receive": lambda: ((), False), "seconds_left": 1}
+    monkeypatch.setattr(beside, "Slot", lambda _: Started(**idle))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    many = beside.Beside("", here=str, text=str, read=str, others=10**6)
+    with many.session():
+        assert dict(many.run([1], lambda: False)) == {1: "1"}
+        assert len(started) == 1
+        assert len(dict(many.run([2, 3, 4, 5], lambda: False, [6]))) == 4
+        assert len(started) == 5
+    assert not started
 
 
 def test_a_process_that_is_stuck_is_ended(shared, monkeypatch):

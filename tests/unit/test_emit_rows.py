@@ -13,12 +13,13 @@ from cases import Run, cases, some
 from emitted import STRICT, check_together, expected, run_together, values_of
 from host_machines import AVX2, AVX512, HOSTS, NEON
 from random_codes import random_mapping
+from register_shapes import register_shape
 
 from optmap.count.timing.kernel import kernel_cycles
 from optmap.count.timing.predict import predict
 from optmap.files.inputs import workload_of
 from optmap.kernels.code_options import ActivationLayout, CodeOptions, StoreKind, WeightPacking
-from optmap.kernels.kernel_roles import KernelKind, kernel_roles, register_shape
+from optmap.kernels.kernel_roles import KernelKind, kernel_roles
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.native import Code, emit_code

@@ -31,8 +31,8 @@ from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
 from optmap.search import Answer, local_search, random_nests
 from optmap.search.exact import search_nest
-from optmap.search.exact.bounds import _maximal
 from optmap.search.exact.frame import ExactFrame
+from optmap.search.exact.ways import maximal_ways
 from optmap.workloads.parser import parse_workload
 
 solving = import_module("optmap.search.exact.solve")
@@ -181,7 +181,7 @@ def test_what_no_row_exceeds_is_what_comparing_all_pairs_finds() -> None:
     for _ in range(50):
         ways = np.unique(generator.integers(1, 7, (30, 3)), axis=0)
         exceeded = [any(np.all(row <= other) and np.any(row < other) for other in ways) for row in ways]
-        assert list(_maximal(ways)) == [k for k, lost in enumerate(exceeded) if not lost]
+        assert list(maximal_ways(ways)) == [k for k, lost in enumerate(exceeded) if not lost]
 
 
 def test_the_curve_falls_to_the_optimum_within_the_evaluations_of_the_search() -> None:

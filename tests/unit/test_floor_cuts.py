@@ -6,7 +6,7 @@ import pytest
 from cases import cases
 
 from optmap.bounds.best import best, best_above
-from optmap.bounds.chains.floors import ARGUMENTS, floor_by
+from optmap.bounds.chains.floors import ARGUMENTS, SLOW, floor_by
 from optmap.bounds.chains.groups import best_groups, loads_of
 from optmap.workloads.parser import parse_workload
 
@@ -23,7 +23,8 @@ CHAINS = (
 @pytest.mark.parametrize("memory", [5, 90, 1400])
 def test_a_floor_is_that_of_all_groups(text: str, sizes: dict[str, int], memory: int) -> None:
     chain = parse_workload(text, sizes)
-    every = [group for name in BEST for group in ARGUMENTS[name](chain, memory, ())]
+    every = [group for argument in ARGUMENTS.values() for group in argument(chain, memory)]
+    every += [group for slow in SLOW.values() for group in slow(chain, memory, ())]
     assert floor_by("best", BEST, chain, memory).loads_words == loads_of(chain, best_groups(chain, every))
 
 

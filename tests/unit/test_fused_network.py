@@ -20,7 +20,7 @@ import optmap
 from optmap.answers.over_capacity.fused import FusedNetwork
 from optmap.base.errors import InputError
 from optmap.cli.app import app
-from optmap.sweeps.networks.fusing import disjoint
+from optmap.sweeps.networks.fusing import heaviest_matching
 
 MEMORY = "100w"
 
@@ -61,13 +61,14 @@ def test_words_are_those_of_chains_and_layers_solved_alone(found: FusedNetwork) 
         assert each.fused_words == answer.exact
         assert each.stays is not any(one.words for one in answer.boundaries if one.tensor == "S")
         assert each.floor_words == optmap.bound(each.chain.workload, memory=MEMORY).outermost.best.total_words
-        alone = [optmap.solve(layers[name], memory=MEMORY) for name in each.chain.layers]
+        alone = [optmap.solve(layers[name], memory=MEMORY, objective="traffic") for name in each.chain.layers]
         assert each.apart_words == sum(one.exact for one in alone)
 
 
 def test_sums_are_those_of_fused_chains_and_remaining_layers(found: FusedNetwork) -> None:
     assert found.apart_words == sum(
-        optmap.solve(layer, memory=MEMORY).exact * layer.count for layer in found.linked.model.workloads
+        optmap.solve(layer, memory=MEMORY, objective="traffic").exact * layer.count
+        for layer in found.linked.model.workloads
     )
     words = {share.workload: share.traffic_words // share.count for share in found.shares}
     together = sum(len(each.fused) * each.fused_words for each in found.chains)
@@ -111,7 +112,7 @@ def test_the_choice_saves_most(given: list[tuple[int, int]]) -> None:
     links = [(number, number + step, saved) for number, (step, saved) in enumerate(given)]
     every = chain.from_iterable(combinations(links, count) for count in range(len(links) + 1))
     apart = [own for own in every if len({end for link in own for end in link[:2]}) == 2 * len(own)]
-    taken = disjoint(links)
+    taken = heaviest_matching(links)
     chosen = [link for link in links if link[0] in taken]
     assert chosen in [list(own) for own in apart]
     assert sum(saved for *_, saved in chosen) == max(sum(saved for *_, saved in own) for own in apart)
@@ -133,10 +134,10 @@ def test_the_text_says_what_pays_and_what_the_floor_is_of(found: FusedNetwork) -
 
 
 def test_the_document_adds_one_key(encoder: Path) -> None:
-    """What `network` says of the same layers without the graph stays as it is."""
+    """What `network` says of the same layers without the graph, asked for the same words, stays as it is."""
     layers = encoder.with_suffix(".yaml")
     assert run("import", encoder, "-o", layers).exit_code == 0
-    ran = run("network", layers, "--memory", MEMORY, "--jobs", "1", "--json")
+    ran = run("network", layers, "--memory", MEMORY, "--objective", "traffic", "--jobs", "1", "--json")
     plain = json.loads(ran.stdout.replace("encoder/", ""))
     ran = run("network", encoder, "--fuse", "--memory", MEMORY, "--jobs", "1", "--json")
     assert ran.exit_code == 0
@@ -193,6 +194,8 @@ def test_a_network_without_chains_says_so(tmp_path: Path) -> None:
     found = fused(tmp_path / "m.onnx")
     assert found.fused_words == found.apart_words
     assert "no chain of two products was solved" in str(found)
+    roomy = fused(tmp_path / "m.onnx", "1MiB")
+    assert roomy.apart_words == roomy.floor_words, "padding that is not there is moved"
     assert "windows, strides or groups" in str(found)
 
 

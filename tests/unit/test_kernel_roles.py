@@ -1,10 +1,11 @@
 """What dims and operands are to a vector kernel, and how many registers its tile takes."""
 
 import pytest
+from register_shapes import register_shape
 
 from optmap import workload as named
 from optmap.files.library import list_workloads
-from optmap.kernels.kernel_roles import KernelKind, kernel_roles, outer_product_dims, register_shape
+from optmap.kernels.kernel_roles import KernelKind, kernel_roles, outer_product_dims
 from optmap.machines.core import Core
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.workloads.builders import conv1d, conv2d, matmul, mttkrp

@@ -149,6 +149,13 @@ def test_other_objectives_are_minimised_by_mopt(objective: str | None) -> None:
     assert solve(PRODUCT, objective=objective, **small).method == "mopt"
 
 
+def test_loads_are_minimised_by_the_method_that_knows_them() -> None:
+    small = {"extents": {"i": 6, "j": 5, "k": 4}, "memory": "40w", "objective": "loads"}
+    found, asked = solve(PRODUCT, **small), solve(PRODUCT, method="iooub", **small)
+    assert found.method == "iooub"
+    assert found.exact == asked.exact
+
+
 def test_traffic_is_of_one_memory() -> None:
     with pytest.raises(InputError, match=r"does not minimise traffic on 3 levels"):
         solve(PRODUCT, objective="traffic", extents=CUBE, machine="balanced")

@@ -36,7 +36,8 @@ from optmap.search.iooub import one_memory, pieces
 from optmap.search.iooub.boxes import Boxes
 from optmap.search.iooub.flows import flows_of
 from optmap.search.iooub.grid import TileGrid
-from optmap.search.iooub.pieces import DEEP, TiledPiece, _Cutter, value_of
+from optmap.search.iooub.pieces import DEEP, TiledPiece, _Cutter, best_in_pieces, value_of
+from optmap.search.iooub.tiling import _UnitSearch
 from optmap.search.iooub.units import units_of
 from optmap.solvers import Stop
 from optmap.verbs.emitting import compile_result
@@ -160,6 +161,22 @@ def test_out_of_time_there_is_a_tiling_all_the_same() -> None:
     assert answer.stop is Stop.TIME_LIMIT
     assert answer.cost <= 5_662_048  # the best tiles of the one flow that is looked at all the same
     assert one_memory.LATE in answer.notes
+
+
+def test_pieces_are_found_where_dims_are_tiled_one_by_one() -> None:
+    """Dims that all tensors see alike, d and e, a and c, are not always best as one: pieces are as the whole is."""
+    workload = parse_workload("C[a,b,c] += A[a,e,d,c]*B[d,e,b]", {"a": 3, "b": 7, "c": 2, "d": 7, "e": 4})
+    groups, weights = [(15, (0, 1, 2))], [1.0] * 3
+    plain = _UnitSearch(workload, units_of(workload, bundled=False), groups, weights, NO_LIMIT).run(streams=True)
+    assert plain is not None
+    assert plain.value == 910
+    parts = best_in_pieces(workload, 15, weights, plain)
+    assert parts is not None
+    assert value_of(parts) == 826
+    for part in parts:
+        alone = best_tiling(part.workload, groups, weights)
+        assert alone is not None
+        assert part.tiling.value >= alone.value
 
 
 def test_boxes_are_found_where_cuts_along_one_dim_are_not_enough() -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from cases import some
 from host_machines import CORE, level
+from register_shapes import register_shape
 
 import optmap
 from optmap.base.errors import InputError
 from optmap.cli import main
 from optmap.count.timing.predict import predict
 from optmap.files.inputs import workload_of
-from optmap.kernels.kernel_roles import kernel_roles, register_shape, taken_dims
+from optmap.kernels.kernel_roles import kernel_roles, taken_dims
 from optmap.machines.core import Microkernel
 from optmap.machines.machine import Machine
 from optmap.native import emit_code

@@ -10,6 +10,7 @@ import pytest
 
 import optmap
 from optmap.answers.documents.solution import SHARED, read_solution
+from optmap.api import question_of
 from optmap.base.errors import InputError
 from optmap.checker import RefusedError, check_document
 from optmap.cli import main
@@ -86,3 +87,17 @@ def _alone(document: dict[str, Any], folder: Path) -> Path:
 def test_a_method_that_hands_in_one_mapping_says_who_has_more() -> None:
     with pytest.raises(InputError, match="hands in one mapping; leave out --top, or --method mopt"):
         optmap.solve("resnet18/R12", machine="balanced", method="mopt-algorithm1", top=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"), [({"top": 2}, "hands in one mapping"), ({"certificate": "full"}, "solves no relaxation")]
+)
+def test_an_answer_says_if_not_the_usual_method_was_taken(options: dict[str, Any], why: str) -> None:
+    asked = {"extents": "i=6,j=6,k=6", "memory": "24w", "objective": "traffic"}
+    usual = question_of("C[i,j] += A[i,k]*B[k,j]", **asked)
+    other = question_of("C[i,j] += A[i,k]*B[k,j]", **asked, **options)
+    assert (usual.method, usual.notes) == ("iooub", ())
+    (note,) = other.notes
+    assert other.method == "mopt"
+    assert note.startswith("method mopt was taken: iooub, the usual one here, " + why)
+    assert question_of("C[i,j] += A[i,k]*B[k,j]", **asked, **options, method="mopt").notes == ()

@@ -43,6 +43,61 @@ def test_random_trees_are_counted_as_they_are_walked(block, monkeypatch):
     assert counted > 5
 
 
+TWICE = (
+    "S[m,l] = A[m,k]*A[l,k]",
+    "S[m,n] += A[m,k]*A[k,n]",
+    "S[m,k] += A[m,k]*A[k,m]",
+    "R[k] += X[m]*X[m+k]",
+    "S[b,l,m] = A[b,k]*A[l,k]*A[m,k]",
+    "B[b,k] += X[m]*X[m+b]*X[m+k]",
+    "Z[m,n] += A[m,k]*A[m+1,k]*W[n]",
+    "S[m,l] = A[m,k]*A[l,k]; C[m,k] = S[m,l]*A[l,k]",
+    "S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*S[n,l]",
+    "S[m,l] = A[m,k]*B[l,k]; C[m,l] = S[m,l]*S[l,m]",
+    "S[c,h] = I[c,h+r]*F[c,r]*I[c,h]; O[k,h] = S[c,h]*I[k,h]",
+)
+"""Statements that read a tensor through several accesses."""
+
+
+@pytest.mark.parametrize("block", some([0], range(8)))
+def test_unions_of_boxes_are_counted_as_they_are_walked(block):
+    counted = 0
+    for seed in range(block * 150, block * 150 + 150):
+        tree = random_tree(random.Random(f"twice {seed}"), families=TWICE)
+        count = count_boxes(tree)
+        if count is not None:
+            counted += 1
+            alike(count, walk_tree(tree))
+    assert counted > 50
+
+
+def union_tree(text, nodes, **extents):
+    machine = Machine(name="one", levels=(Level(name="L", capacity=Capacity(amount=10**15, unit="words")),))
+    return read_tree(Fields.of({"tree": nodes}, "tree"), parse_workload(text, extents), machine)
+
+
+def test_rows_against_rows_of_sixty_thousand_are_counted_at_once():
+    rows, tile, depth = 2**16, 32, 64
+    nodes = [{"loop": "m", "tile": tile}, {"loop": "l", "tile": 1}, {"keep": "L", "tensors": ["A", "S"]}]
+    count = count_tree(union_tree("S[m,l] += A[m,k]*A[l,k]", [*nodes, {"compute": "S"}], m=rows, l=rows, k=depth))
+    assert not count.walked
+    tiles = rows // tile
+    loads = {row.tensor: row.loads_words for row in count.moved}
+    assert loads["S"] == rows * rows
+    # with every tile all rows come, its own once; but row 0 is there with the second tile, the last row with the last
+    assert loads["A"] == depth * (tiles * rows - 2)
+    assert count.rooms[0].occupancy_words == depth * (tile + 1) + tile
+
+
+def test_numbers_of_unions_beyond_64_bits_are_exact():
+    size = 10**7
+    nodes = [{"loop": "m", "tile": 1}, {"keep": "L", "tensors": ["A", "S"]}, {"compute": "S"}]
+    count = count_boxes(union_tree("S[m] += A[m,k]*A[0,k]", nodes, m=4, k=10**18))
+    assert {row.tensor: row.loads_words for row in count.moved} == {"S": 4, "A": 4 * 10**18}
+    whole = [{"keep": "L", "tensors": ["A", "S"]}, {"compute": "S"}]
+    assert count_boxes(union_tree("S[m,l] += A[m,k]*A[l,k]", whole, m=size, l=size, k=10**6)) is not None
+
+
 def test_a_keep_for_some_statements_only_is_one_above_a_sequence_of_their_own(monkeypatch):
     monkeypatch.setattr(random_trees, "FAMILIES", PRODUCTS)
     counted = 0

@@ -13,11 +13,11 @@ from strategies import machines, mappings, workloads
 from optmap.count.levels.cost import evaluate_cost
 from optmap.count.levels.whole_nest import exact_traffic
 from optmap.count.trees.walk import walk_tree
-from optmap.mappings.forms import boxes_of, levels_of, path_of
+from optmap.mappings.forms import levels_of, path_of
 from optmap.mappings.held import Held
 from optmap.mappings.levels import LevelMapping, Mapping
 from optmap.mappings.nest import mapping_of
-from optmap.mappings.nodes import Loop
+from optmap.mappings.nodes import Box, Loop, Sequence
 from optmap.mappings.pieces import Piece
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.parser import parse_workload
@@ -151,6 +151,15 @@ def random_pieces(workload, generator):
         held = Held(positions={}, streams={}, inner=())
         pieces.append(Piece(of={dim: part}, mapping=mapping, held=held))
     return tuple(pieces)
+
+
+def boxes_of(pieces, workload, machine):
+    """Pieces as boxes in a row, each with the tile and the loop order that it runs with."""
+    branches = tuple(
+        (Box(ranges=dict(piece.of)), *path_of(piece.mapping, piece.workload(workload), machine).nodes)
+        for piece in pieces
+    )
+    return MappingTree(workload=workload, machine=machine, nodes=(Sequence(branches=branches),))
 
 
 def test_pieces_are_boxes_in_a_row_and_move_what_they_move_alone():

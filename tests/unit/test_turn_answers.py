@@ -94,6 +94,18 @@ def test_a_file_is_evaluated_as_it_says(case, tmp_path):
     assert any("energy" in text for text in optmap.evaluate(path).disagreements)
 
 
+def test_a_statement_without_room_is_in_no_sum(tmp_path):
+    document = document_of(answer_of(CASES[0]))
+    document["machine"]["levels"][1]["capacity"]["amount"] = 100
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(document))
+    found = optmap.evaluate(path)
+    assert found.count.uncounted == ("S", "C")
+    assert "of the chain unknown: S and C without room" in str(found)
+    assert "edp" not in str(found).splitlines()[-1]
+    assert found.to_dict()["uncounted"] == ["S", "C"]
+
+
 UNREAD = (
     "name",
     "count",

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from cases import some
 from host_machines import AVX2, AVX512, HOSTS
+from register_shapes import register_shape
 from schemas import hold
 
 import optmap
@@ -16,7 +17,7 @@ from optmap.count.levels.cost import evaluate_cost
 from optmap.count.timing.predict import predict
 from optmap.files.inputs import workload_of
 from optmap.kernels.code_options import CodeOptions
-from optmap.kernels.kernel_roles import KernelKind, kernel_roles, register_shape
+from optmap.kernels.kernel_roles import KernelKind, kernel_roles
 from optmap.loop_orders import dataflow_classes
 from optmap.native import (
     ValidatedMapping,

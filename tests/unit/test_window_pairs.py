@@ -26,7 +26,15 @@ FAMILIES = (
     "S[g,d,y] = I[g,c,y+r]*F[g,d,c,r]; O[g,e,y] = S[g,d,y]*G[g,e,d]",
     "S[d,y] = I[y+r]*F[d,r]; O[e,y] = S[d,y]*G[e,d]",
     "S[d,e,y] = I[c,y+r]*F[d,e,c,r]; O[k,y] = S[d,e,y]*G[k,d,e]",
+    "S[h,m,l] = A[h,m,k]*B[k,l]; O[h,m,n] = S[h,m,l]*D[l,n]",
 )
+DEPTHWISE = "S[d,y,x] = I[d,y+r,x+s]*F[d,r,s]; O[e,y,x] = S[d,y,x]*G[e,d]"
+REACHED = (
+    (CONVOLUTION, "c=8,d=8,e=8,y=6,x=6,r=3,s=3", ((7, 20160), (16, 11424), (52, 5024), (169, 2208), (337, 1440))),
+    (DEPTHWISE, "d=16,e=8,y=8,x=8,r=3,s=3", ((22, 8336), (40, 6352), (159, 4160), (295, 2976), (560, 2384))),
+    (FAMILIES[-1], "h=4,m=12,l=24,k=6,n=6", ((16, 9072), (53, 4032), (208, 1440), (301, 864))),
+)
+"""Words that mappings of AccelForge 1.0.467 move, loads and stores, all operands held; tiles divide the extents."""
 
 
 @pytest.mark.parametrize("block", some([0], range(3)))
@@ -46,6 +54,13 @@ def test_random_pairs_move_and_hold_what_a_walk_finds_and_are_proved_again(block
         except InfeasibleError:
             continue
         hold(answer, tmp_path)
+
+
+@pytest.mark.parametrize(("text", "extents", "reached"), REACHED)
+def test_no_more_moves_than_another_mapper_needs(text, extents, reached):
+    for memory, words in reached:
+        answer = optmap.solve(text, extents=extents, semantics="assign", memory=f"{memory}w", objective="traffic")
+        assert answer.cost <= words
 
 
 def test_inputs_with_windows_are_counted_as_they_are_walked(monkeypatch):

@@ -14,7 +14,7 @@ from optmap.files.fields import Fields
 CLAIMS = ("boundaries", "levels", "bottleneck", "cost", "exact", "relaxation", "integer_gap", "bound", "gap")
 """What `solve` writes; a document with all of it, and with its certificates, is shown to the independent checker."""
 UNSIGNED = ("digest", "seconds", "others")
-"""Of a document in what its digest is not of; other mappings are documents, too, of which `check` verifies each."""
+"""Keys that the digest of a document leaves out; other mappings are documents of their own, each with a digest."""
 TOLERANCE = 1e-9
 """Relative difference at which a claimed float still agrees with the recount."""
 

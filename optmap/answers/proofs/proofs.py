@@ -10,6 +10,7 @@ from optmap.answers.documents.solution import solution_document
 from optmap.answers.proofs.refuting import Proving
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
+from optmap.base.texts import ratio_text
 from optmap.checker import RefusedError
 from optmap.checker.core.nest import TiledNest
 from optmap.checker.core.statement import StatedWork
@@ -49,7 +50,7 @@ class _Case:
         proving = Proving(model, levels, value, whole, MOST_STEPS, self.clock)
         steps = proving.run()
         names = [self.document["machine"]["levels"][q]["name"] for q in levels]
-        return {"levels": names, "value": f"{proving.value.numerator}/{proving.value.denominator}", "steps": steps}
+        return {"levels": names, "value": ratio_text(proving.value), "steps": steps}
 
 
 def with_proof(result: TileAnswer, clock: Clock) -> TileAnswer:

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.checker.cover.rows import Key, MappingSet, Model, RefutedRow
 from optmap.solvers.native_output import off_stdout
 
-Array = NDArray[np.float64]
 Size = tuple[int, str]
 """A level and a dim."""
 SMALLEST_GAP = 1e-9
@@ -35,7 +34,7 @@ class Refutation:
 
     excess: float
     """Least largest log(row/limit), about; above 0 no mapping keeps all rows."""
-    weights: Array
+    weights: Floats
     """(rows,) multipliers, with sum 1."""
     sizes: dict[Size, float]
     """Real tile sizes at that point."""
@@ -88,7 +87,7 @@ class _Program:
             return {}, sign * log(low)
         return {self._column(("size", level, dim)): sign}, 0.0
 
-    def _linear(self, width: int) -> tuple[Array, Array]:
+    def _linear(self, width: int) -> tuple[Floats, Floats]:
         """Ranges, tiles of at least N/T, and tiles that nest."""
         found: list[tuple[dict[int, float], float]] = []
         for (kind, level, dim), column in self.columns.items():
@@ -111,7 +110,7 @@ class _Program:
                 rows[i, column] = value
         return rows, limits
 
-    def start(self) -> Array:
+    def start(self) -> Floats:
         """A point strictly inside the linear limits."""
         x = np.zeros(len(self.columns))
         for (_, level, dim), column in self.columns.items():
@@ -124,7 +123,7 @@ class _Program:
                 x[column] = max(real, log(self.model.fewest(self.node, level, dim))) + 0.2
         return x
 
-    def values(self, x: Array) -> tuple[Array, Array]:
+    def values(self, x: Floats) -> tuple[Floats, Floats]:
         """(rows,) logarithms of row/limit, and (terms,) shares of every term in its row."""
         z = self.a @ x + self.c
         top = np.maximum.reduceat(z, self.starts)
@@ -132,7 +131,7 @@ class _Program:
         total = np.add.reduceat(raised, self.starts)
         return top + np.log(total), raised / total[self.row_of]
 
-    def sizes(self, x: Array) -> dict[Size, float]:
+    def sizes(self, x: Floats) -> dict[Size, float]:
         """Tile sizes at a point."""
         return {(level, dim): float(np.exp(x[i])) for (kind, level, dim), i in self.columns.items() if kind == "size"}
 
@@ -171,7 +170,7 @@ def refutation(model: Model, node: MappingSet, rows: Sequence[RefutedRow]) -> Re
     return Refutation(excess=worst, weights=weights, sizes=program.sizes(x), pull=pull)
 
 
-def best_weights(model: Model, node: MappingSet, rows: Sequence[RefutedRow], found: Refutation) -> Array | None:
+def best_weights(model: Model, node: MappingSet, rows: Sequence[RefutedRow], found: Refutation) -> Floats | None:
     """(rows,) weights that prove most at the sizes that were found: a linear program; None if it has no answer."""
     from scipy.optimize import linprog
 
@@ -197,7 +196,7 @@ def best_weights(model: Model, node: MappingSet, rows: Sequence[RefutedRow], fou
     return None if answer.x is None else np.asarray(answer.x[: len(f)])
 
 
-def _centre(program: _Program, x: Array, t: float, tau: float, close: float) -> tuple[Array, float]:
+def _centre(program: _Program, x: Floats, t: float, tau: float, close: float) -> tuple[Floats, float]:
     """Newton's method until it is this close to the point of the central path with a given weight of t."""
     width = len(x)
     for _ in range(STEPS):
@@ -238,7 +237,7 @@ def _centre(program: _Program, x: Array, t: float, tau: float, close: float) -> 
     return x, t
 
 
-def _merit(program: _Program, x: Array, t: float, tau: float) -> float:
+def _merit(program: _Program, x: Floats, t: float, tau: float) -> float:
     f, _ = program.values(x)
     slack, room = t - f, program.d - program.b @ x
     if (slack <= 0).any() or (room <= 0).any():

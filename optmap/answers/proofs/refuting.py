@@ -14,7 +14,8 @@ from functools import partial
 from itertools import product
 from math import exp, log
 
-from optmap.answers.proofs.refutation import Array, Refutation, best_weights, refutation
+from optmap.answers.proofs.refutation import Refutation, best_weights, refutation
+from optmap.base.arrays import Floats
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
 from optmap.checker import RefusedError
@@ -146,7 +147,7 @@ class Proving:
             total += term
         return total
 
-    def _written(self, node: MappingSet, found: Refutation, weights: Array, digits: int, places: int) -> list[str]:
+    def _written(self, node: MappingSet, found: Refutation, weights: Floats, digits: int, places: int) -> list[str]:
         """Weights and sizes as a step has them."""
         top = float(weights.max())
         whole = [round(10**digits * max(0.0, w) / top) for w in weights.tolist()]

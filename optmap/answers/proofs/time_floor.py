@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from optmap.base.texts import plain
+from optmap.base.texts import plain, ratio_text
 from optmap.bounds.certificate import digest
 from optmap.bounds.hierarchy import instance_words
 from optmap.bounds.result import Document, LowerBound
@@ -102,7 +102,7 @@ def part_documents(floor: TimeFloor) -> list[Document]:
             "part": part.name,
             "amount": part.amount,
             "held": part.held,
-            "per_cycle": f"{part.per_cycle.numerator}/{part.per_cycle.denominator}",
+            "per_cycle": ratio_text(part.per_cycle),
             "cycles": plain(part.cycles),
             "seconds": floor.seconds(part.cycles),
         }

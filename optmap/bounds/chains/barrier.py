@@ -7,7 +7,7 @@ Symbols, theorem and proof: `docs/chain-floors.md`, Whole rows between two produ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -54,7 +54,7 @@ class Barrier:
         return max((each for each in tried if each > 0), key=lambda each: self.loads(memory, each), default=1)
 
 
-def barrier(workload: Workload, memory_words: int, _known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def barrier(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two products with a function of whole rows between them."""
     found = []
     for first, second in combinations(workload.statements, 2):

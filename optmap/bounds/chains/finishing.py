@@ -10,7 +10,7 @@ Symbols, theorem and proof: `docs/chain-floors.md`, Finishing: the first row or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from math import isqrt
 
@@ -19,7 +19,7 @@ from optmap.bounds.chains.joined import join
 from optmap.workloads.workload import Workload
 
 
-def finishing(workload: Workload, memory_words: int, _known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def finishing(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two products that are one, with what comes again when the first row or column is nearly done."""
     found = []
     for first, second in combinations(workload.statements, 2):

@@ -11,7 +11,7 @@ from optmap.bounds.chains.barrier import barrier
 from optmap.bounds.chains.certificate import chain_certificate
 from optmap.bounds.chains.counts import NOTHING, chain_counts, chain_words, loaded_tensors, stored_tensors
 from optmap.bounds.chains.finishing import finishing
-from optmap.bounds.chains.groups import Argument, StatementGroup, alone, best_groups, unclaimed
+from optmap.bounds.chains.groups import Argument, SlowArgument, StatementGroup, alone, best_groups, unclaimed
 from optmap.bounds.chains.joined import joined
 from optmap.bounds.chains.lines import lines
 from optmap.bounds.chains.shared import shared
@@ -23,15 +23,10 @@ ASSUMED = (
     "the fast memory starts empty and results end in slow memory",
     "every operation is done once, after all that make what it reads: nothing is computed again",
 )
-ARGUMENTS: Mapping[str, Argument] = {
-    "lines": lines,
-    "finishing": finishing,
-    "shared": shared,
-    "barrier": barrier,
-    "joined": joined,
-    "alone": alone,
-}
-"""What proves loads of a group of statements, by name: those first that take no time, and save others theirs."""
+ARGUMENTS: Mapping[str, Argument] = {"lines": lines, "finishing": finishing, "shared": shared, "barrier": barrier}
+"""What proves loads of a group of statements, by name."""
+SLOW: Mapping[str, SlowArgument] = {"joined": joined, "alone": alone}
+"""What proves them by a bound of one product, which takes longer: it is asked after the others."""
 
 
 def floor_by(method: str, arguments: Sequence[str], workload: Workload, memory_words: int) -> LowerBound:
@@ -39,7 +34,7 @@ def floor_by(method: str, arguments: Sequence[str], workload: Workload, memory_w
 
     Args:
         method: what the bound is called.
-        arguments: keys of `ARGUMENTS`; none of them leaves compulsory traffic.
+        arguments: keys of `ARGUMENTS` and `SLOW`; none of them leaves compulsory traffic.
         workload: the chain.
         memory_words: fast memory, in words.
 
@@ -51,7 +46,10 @@ def floor_by(method: str, arguments: Sequence[str], workload: Workload, memory_w
     found: list[StatementGroup] = []
     for name, argument in ARGUMENTS.items():
         if name in arguments:
-            found += argument(workload, memory_words, tuple(found))
+            found += argument(workload, memory_words)
+    for name, slow in SLOW.items():
+        if name in arguments:
+            found += slow(workload, memory_words, tuple(found))
     found.sort(key=lambda group: arguments.index(group.argument))
     groups, document = first_proved(
         workload,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 
+from optmap.base.packing import heaviest_packing
 from optmap.bounds.chains.counts import chain_words, is_whole, loaded_tensors, most_words, starts_empty
 from optmap.bounds.result import Document, LowerBound
 from optmap.workloads.statement import Statement
@@ -37,8 +38,10 @@ class StatementGroup:
     """The argument as a formula."""
 
 
-Argument = Callable[[Workload, int, Sequence[StatementGroup]], list[StatementGroup]]
-"""Finds groups of a workload for a memory of so many words; those for which known ones leave no use may be left out."""
+Argument = Callable[[Workload, int], list[StatementGroup]]
+"""Finds groups of a workload for a memory of so many words."""
+SlowArgument = Callable[[Workload, int, Sequence[StatementGroup]], list[StatementGroup]]
+"""The same; given groups that are known, it may leave out those for which these leave no use."""
 
 
 def group_of(
@@ -85,7 +88,7 @@ def appearing(workload: Workload, statements: Sequence[Statement]) -> frozenset[
     return frozenset(each.name for each in workload.statements if each.name not in own)
 
 
-def alone(workload: Workload, memory_words: int, known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def alone(workload: Workload, memory_words: int, known: Sequence[StatementGroup]) -> list[StatementGroup]:
     """Every product of tensors as a group of its own.
 
     Args:
@@ -94,19 +97,17 @@ def alone(workload: Workload, memory_words: int, known: Sequence[StatementGroup]
         known: groups by other arguments. If each of them has all these products, and one gains more than all groups
             of one product together, then none of these is in a best choice, and none is returned.
     """
-    from optmap.bounds.best import best, best_above
-
     products = [
-        each
+        _AloneProduct(workload, each, memory_words)
         for each in workload.statements
         if each.is_product and all(is_whole(workload, access.name) for access in each.inputs)
     ]
-    every = [each for each in (_AloneProduct(workload, each) for each in products) if memory_words >= each.unit]
+    every = [each for each in products if each.room]
     if every and known and all({each.statement.name for each in every} <= {*group.statements} for group in known):
         share = (max(gains(workload, known).values()) - 1) // len(every)
-        if share > 0 and not any(best_above(p.nest, memory_words // p.unit, p.loads_of(share)) for p in every):
+        if share > 0 and not any(each.gains_more(share) for each in every):
             return []
-    return [each.group(best(each.nest, memory_words // each.unit)) for each in every]
+    return [each.group() for each in every]
 
 
 class _AloneProduct:
@@ -115,34 +116,45 @@ class _AloneProduct:
     Args:
         workload: the chain.
         statement: the product.
+        memory_words: fast memory, in words of the chain.
     """
 
-    def __init__(self, workload: Workload, statement: Statement) -> None:
+    def __init__(self, workload: Workload, statement: Statement, memory_words: int) -> None:
         self.workload, self.statement = workload, statement
-        self.nest = _loaded_alone(workload, statement.name)
-        self.unit = self.nest.word_bits // workload.word_bits
+        self._nest = _loaded_alone(workload, statement.name)
+        self._unit = self._nest.word_bits // workload.word_bits
         """Words of the chain in a word of the product."""
+        self.room = memory_words // self._unit
+        """The memory in words of the product."""
         appear = appearing(workload, [statement])
         self._free = [each for each in dict.fromkeys(statement.accesses) if each.name in appear]
         self._free_words = sum(most_words(workload, access) for access in self._free)
+        self._bound: LowerBound | None = None
 
-    def group(self, bound: LowerBound) -> StatementGroup:
-        """It as a group, by a bound of its own."""
+    def group(self) -> StatementGroup:
+        """It as a group."""
+        from optmap.bounds.best import best
+
+        bound = best(self._nest, self.room) if self._bound is None else self._bound
         return group_of(
             self.workload,
             "alone",
             [self.statement],
-            loads_words=self.unit * bound.loads_words - self._free_words,
+            loads_words=self._unit * bound.loads_words - self._free_words,
             proof={"certificate": bound.certificate},
             expression=f"{self.statement.name} alone: {bound.expression}",
             less=[access.name for access in self._free],
         )
 
-    def loads_of(self, gain: int) -> int:
-        """Loads, in words of its own, up to which it gains no more than so many words of the chain."""
+    def gains_more(self, gain: int) -> bool:
+        """Whether it gains more than so many words of the chain; its bound is known then."""
+        from optmap.bounds.best import best_above
+
         words, inputs = chain_words(self.workload), {*loaded_tensors(self.workload)}
         claimed = claimed_by(self.workload, [self.statement])
-        return (gain + self._free_words + sum(words[t] for t in claimed & inputs)) // self.unit
+        above = (gain + self._free_words + sum(words[t] for t in claimed & inputs)) // self._unit
+        self._bound = best_above(self._nest, self.room, above)
+        return self._bound is not None
 
 
 @lru_cache(maxsize=64)
@@ -170,23 +182,7 @@ def best_groups(workload: Workload, groups: Sequence[StatementGroup]) -> tuple[S
     order = {each.name: number for number, each in enumerate(workload.statements)}
     worth.sort(key=lambda g: [order[name] for name in g.statements])
     needs = [frozenset({("done", s) for s in g.statements} | {("read", t) for t in g.claimed}) for g in worth]
-    later: list[frozenset[tuple[str, str]]] = [frozenset()]
-    for need in reversed(needs):
-        later.append(later[-1] | need)
-    later.reverse()
-
-    @cache
-    def chosen(number: int, used: frozenset[tuple[str, str]]) -> tuple[int, tuple[int, ...]]:
-        """Gain and positions of the best of the groups from one on."""
-        if number == len(worth):
-            return 0, ()
-        without = chosen(number + 1, used & later[number + 1])
-        if used & needs[number]:
-            return without
-        gain, rest = chosen(number + 1, (used | needs[number]) & later[number + 1])
-        return max((gain + gained[worth[number]], (number, *rest)), without, key=lambda found: found[0])
-
-    return tuple(worth[number] for number in chosen(0, frozenset())[1])
+    return tuple(worth[number] for number in heaviest_packing(needs, [gained[group] for group in worth]))
 
 
 def loads_of(workload: Workload, groups: Sequence[StatementGroup]) -> int:

@@ -41,7 +41,7 @@ class Joined:
     """The tensors that these belong to."""
 
 
-def joined(workload: Workload, memory_words: int, known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def joined(workload: Workload, memory_words: int, known: Sequence[StatementGroup]) -> list[StatementGroup]:
     """Every two products that are one, as a group.
 
     Args:

@@ -20,9 +20,11 @@ from math import ceil
 
 import numpy as np
 
+from optmap.base.arrays import Floats
+from optmap.base.texts import ratio_text
 from optmap.bounds.chains.groups import StatementGroup, group_of
 from optmap.bounds.chains.places import ProductPlaces, join_places
-from optmap.bounds.chains.touching import Floats, Place, Sides, about_touched, least_touched
+from optmap.bounds.chains.touching import Place, Sides, about_touched, least_touched
 from optmap.workloads.workload import Workload
 
 DIMS: Mapping[str, frozenset[str]] = {"G": frozenset("ml"), "X": frozenset("mj"), "Y": frozenset("lj")}
@@ -67,7 +69,7 @@ Weighted = list[tuple[Line, Fraction]]
 """Lines with weights."""
 
 
-def lines(workload: Workload, memory_words: int, _known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def lines(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two products that are one, with lines below their loads."""
     found = []
     for first, second in combinations(workload.statements, 2):
@@ -271,6 +273,5 @@ def _largest(cut: str, light: str, places: ProductPlaces) -> tuple[int, Sides]:
 
 
 def _document(line: Line, weight: Fraction) -> dict[str, object]:
-    ratios: Sequence[Fraction] = (line.g, weight)
-    g, part = (f"{value.numerator}/{value.denominator}" for value in ratios)
-    return {"cut": line.cut, "light": line.light, "most": line.most, "g": g, "weight": part}
+    weights = {"g": ratio_text(line.g), "weight": ratio_text(weight)}
+    return {"cut": line.cut, "light": line.light, "most": line.most, **weights}

@@ -6,7 +6,7 @@ Symbols, theorem and proof: `docs/chain-floors.md`, Products around one tensor.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,11 +15,12 @@ from math import ceil, prod
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import LimitError
 from optmap.bounds.chains.counts import is_whole
 from optmap.bounds.chains.groups import StatementGroup, appearing, group_of
 from optmap.bounds.chains.joined import live_dims
-from optmap.bounds.chains.touching import Floats, Sides, about_touched, least_touched
+from optmap.bounds.chains.touching import Sides, about_touched, least_touched
 from optmap.workloads.domain import points
 from optmap.workloads.statement import Statement
 from optmap.workloads.workload import TensorAccess, Workload
@@ -91,7 +92,7 @@ class Sharing:
         return float(every[int(np.argmax(worth))])
 
 
-def shared(workload: Workload, memory_words: int, _known: Sequence[StatementGroup] = ()) -> list[StatementGroup]:
+def shared(workload: Workload, memory_words: int) -> list[StatementGroup]:
     """Every two or more products that share a tensor, with the best cuts by its loads."""
     found = []
     for each in sharings(workload):

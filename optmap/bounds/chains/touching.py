@@ -8,9 +8,9 @@ from fractions import Fraction
 from math import isqrt
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from optmap.base.arrays import Floats
+
 Sides = tuple[int, int]
 """Elements of the full and of the light tensor at a place, at most: a and b."""
 

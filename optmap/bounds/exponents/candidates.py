@@ -8,8 +8,9 @@ from math import exp, inf, log
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import Clock
-from optmap.bounds.exponents.convex import Array, SegmentProgram
+from optmap.bounds.exponents.convex import SegmentProgram
 from optmap.bounds.units import Units
 
 CANDIDATES = 4
@@ -40,7 +41,7 @@ class Mixture:
     """Sum of the tensors' exponents."""
     used: list[int]
     """Vertices of the mixture."""
-    mixture: Array
+    mixture: Floats
     """Their weights."""
 
     def like(self, other: Mixture) -> bool:

@@ -20,10 +20,9 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.bounds.exponents.polytope import Constraint
 from optmap.solvers.exact import VertexFinder, linear_program, solve_exact
-
-Array = NDArray[np.float64]
 
 GAP = 1e-8
 """Gap in log U at which the decomposition stops."""
@@ -49,13 +48,13 @@ class SegmentProgram:
     """Constraints over the exponents."""
     owner: tuple[int, ...]
     """Per exponent the index of its tensor, or -1 for a size map."""
-    log_sizes: Array
+    log_sizes: Floats
     """Per exponent log(size) of its size map, 0 for a tensor map."""
     weights: tuple[int, ...]
     """Units per element of each tensor, all positive."""
-    vertices: list[Array] = field(default_factory=list)
+    vertices: list[Floats] = field(default_factory=list)
     """Vertices found so far, as floats."""
-    costs: list[Array] = field(default_factory=list)
+    costs: list[Floats] = field(default_factory=list)
     """The cost that each vertex minimises."""
     exact: dict[int, tuple[Fraction, ...]] = field(default_factory=dict)
     """Vertices already turned into fractions, by index."""
@@ -69,9 +68,9 @@ class SegmentProgram:
     """`owner` as an array."""
     sized: NDArray[np.bool_] = field(init=False)
     """True for size maps."""
-    selector: Array = field(init=False)
+    selector: Floats = field(init=False)
     """(exponents, tensors) with a 1 where the tensor owns the exponent."""
-    log_weights: Array = field(init=False)
+    log_weights: Floats = field(init=False)
     """Log of `weights`."""
 
     def __post_init__(self) -> None:
@@ -80,11 +79,11 @@ class SegmentProgram:
         self.selector = (self.owners[:, None] == np.arange(len(self.weights))[None, :]).astype(float)
         self.log_weights = np.log(np.array(self.weights, dtype=float))
 
-    def sums(self, points: Array) -> Array:
+    def sums(self, points: Floats) -> Floats:
         """S_t of each point: (..., exponents) -> (..., tensors)."""
         return np.asarray(points @ self.selector)
 
-    def value(self, points: Array, units: float) -> Array:
+    def value(self, points: Floats, units: float) -> Floats:
         """F at each point, in nats."""
         sums = self.sums(points)
         sigma = sums.sum(axis=-1, keepdims=True)
@@ -93,7 +92,7 @@ class SegmentProgram:
         total = np.where(sums > 0, terms, 0.0).sum(axis=-1) + points @ self.log_sizes
         return np.asarray(total)
 
-    def solve(self, units: float, rounds: int = ROUNDS) -> tuple[list[int], Array]:
+    def solve(self, units: float, rounds: int = ROUNDS) -> tuple[list[int], Floats]:
         """Minimise F for a segment that touches `units` units.
 
         Args:
@@ -140,12 +139,12 @@ class SegmentProgram:
         self.solve(units)
         return self.bounded - GAP * max(1.0, abs(self.bounded))
 
-    def _cost(self, price: Array) -> Array:
+    def _cost(self, price: Floats) -> Floats:
         """Per exponent: the price of its tensor, or log size."""
         priced = np.append(price, 0.0)[self.owners]  # -1 is the last place, of which there is one without tensors, too
         return np.where(self.sized, self.log_sizes, priced)
 
-    def _add(self, cost: Array) -> int:
+    def _add(self, cost: Floats) -> int:
         """Index of a cheapest vertex."""
         if self.finder is None:
             self.finder = VertexFinder(rows=self.rows, columns=len(self.owner))
@@ -160,7 +159,7 @@ class SegmentProgram:
         return len(self.vertices) - 1
 
     def rationals(
-        self, used: list[int], mixture: Array, cost: Callable[[Array], Array], count: int = 1
+        self, used: list[int], mixture: Floats, cost: Callable[[Floats], Floats], count: int = 1
     ) -> list[tuple[float, tuple[Fraction, ...]]]:
         """Exact exponents near a mixture, inside the polytope: those of least cost, so many at most, with their cost.
 
@@ -215,7 +214,7 @@ def satisfies(rows: Iterable[Constraint], exponents: tuple[Fraction, ...]) -> bo
     return all(sum(row[j] * n for j, n in used) >= right * common for row, right in rows)
 
 
-def _roundings(mixture: Array) -> NDArray[np.int_]:
+def _roundings(mixture: Floats) -> NDArray[np.int_]:
     """Numerators near d * mixture that sum up to d, by largest remainders: d up to `DENOMINATOR`, in lowest terms."""
     finest = ceil(min(1 / mixture.min(), FINEST))  # where a small weight is no longer rounded to nothing
     d = np.array([*range(1, DENOMINATOR + 1), *range(DENOMINATOR + 1, finest + 1)[-1:]])[:, None]
@@ -227,7 +226,7 @@ def _roundings(mixture: Array) -> NDArray[np.int_]:
     return np.asarray(found[(found.sum(axis=1) == d[:, 0]) & (np.gcd.reduce(found, axis=1) == 1)])
 
 
-def _mix(sums: Array, constants: Array) -> Array:
+def _mix(sums: Floats, constants: Floats) -> Floats:
     """Minimise sum_t S_t log(S_t/sigma) + c.x over mixtures x of points, S = x sums, by barrier Newton.
 
     In plain floats, as there are few points and tensors.

@@ -15,10 +15,11 @@ from math import exp, inf, log
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.bounds.compulsory import compulsory_loads
 from optmap.bounds.exponents.candidates import Mixture, candidates
-from optmap.bounds.exponents.convex import Array, SegmentProgram
+from optmap.bounds.exponents.convex import SegmentProgram
 from optmap.bounds.exponents.maps import MapSystem, map_system
 from optmap.bounds.exponents.polytope import Polytope, polytopes
 from optmap.bounds.segments import ROUNDED, Curves, SegmentBound, Segments, best_segments, estimated_units
@@ -202,7 +203,7 @@ def exact_exponents(
 ) -> list[tuple[float, dict[int, Fraction]]]:
     """Roundings of a candidate into the polytope: units that are promised, non-zero exponent per map index."""
 
-    def cost(points: Array) -> Array:
+    def cost(points: Floats) -> Floats:
         sigmas = np.maximum(program.sums(points).sum(axis=1), TINY)
         curves = Curves(constants=program.value(points, 1.0)[None, None, :], sigmas=sigmas[None, None, :])
         return -np.log(np.maximum(estimated_units(curves, units.memory, units.operations), 1.0))

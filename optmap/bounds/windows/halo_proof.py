@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import InputError
 from optmap.bounds.compulsory import compulsory_loads
-from optmap.bounds.exponents.convex import Array
 from optmap.bounds.fixed_exponents import VolumeBound
 from optmap.bounds.segments import Segments, best_segments
 from optmap.bounds.units import Units, accountings, loads_of_units
@@ -25,7 +25,7 @@ Exponents = tuple[Fraction, Fraction, Fraction]
 """Of outputs, filter and inputs."""
 Factor = tuple[str, int | Fraction, Fraction]
 """What it is, its value and its power."""
-Promise = Callable[[Array], Callable[[Array], Array]]
+Promise = Callable[[Floats], Callable[[Floats], Floats]]
 """Rows of exponents of outputs, filter and inputs -> logs of their kappas -> what they promise, less for more kappa."""
 Q = 240
 """Denominator of the exponents tried."""
@@ -36,7 +36,7 @@ class Starts(NamedTuple):
 
     exponents: tuple[Exponents, ...]
     """Exactly."""
-    points: Array
+    points: Floats
     """As floats, a row each."""
 
 
@@ -149,14 +149,14 @@ def _promise(workload: Workload, form: ConvolutionForm, units: Units) -> Promise
     features, channels = (log(n) for n in free_sizes(workload, form))
     total, memory = log(units.operations), units.memory
 
-    def promise(points: Array) -> Callable[[Array], Array]:
+    def promise(points: Floats) -> Callable[[Floats], Floats]:
         x, y, z = points.T
         sigma = x + y + z
         known = (points * np.log(points / np.outer(sigma, weights))).sum(axis=1)  # log U(1), but for kappa
         known += np.maximum(0, 1 - x - y) * features + np.maximum(0, 1 - y - z) * channels
         best = sigma * np.log(memory * sigma / (sigma - 1))
 
-        def promised(kappas: Array) -> Array:
+        def promised(kappas: Floats) -> Floats:
             constant = kappas + known
             count = total - constant - best
             whole = np.floor(np.exp(np.minimum(count, FEW)))
@@ -219,7 +219,7 @@ class _Best:
         self.promise, (self.pairs, self.sizes) = promise, samples(shape)
         self.decided = {0}
 
-    def __call__(self, points: Array) -> tuple[int, float]:
+    def __call__(self, points: Floats) -> tuple[int, float]:
         """Index of the first of those rows of exponents that promise most, and what it promises."""
         promised, rows = self.promise(points), sorted(self.decided)
         kappas = (self.pairs[rows] - points @ self.sizes[rows].T).max(axis=1)

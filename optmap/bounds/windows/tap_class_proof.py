@@ -9,9 +9,9 @@ from math import exp, floor, inf, log, prod
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.bounds.compulsory import compulsory_loads
-from optmap.bounds.exponents.convex import Array
 from optmap.bounds.segments import LARGEST_BITS, Segments, best_segments
 from optmap.bounds.units import Units, accountings, loads_of_units
 from optmap.bounds.windows.halo import LOSSES, kappa_about
@@ -169,7 +169,7 @@ class _ClassSearch:
     def promise(self, shape: Shape, log_units: float, *, apart: bool) -> Promise:
         """Log of the segments that the operations of a shape fill, up to a constant."""
 
-        def promise(points: Array) -> Callable[[Array], Array]:
+        def promise(points: Floats) -> Callable[[Floats], Floats]:
             _, y, z = points.T
             sigma, constants = points.sum(axis=1), self.constants(shape, points)
             spent = sigma * log_units + np.maximum(0, 1 - y - z) * self.log_number
@@ -178,7 +178,7 @@ class _ClassSearch:
 
         return promise
 
-    def constants(self, shape: Shape, points: Array) -> Callable[[Array], Array]:
+    def constants(self, shape: Shape, points: Floats) -> Callable[[Floats], Floats]:
         """Logs of kappas at rows of exponents -> logs of U(1) of the classes of a shape."""
         x, y, z = points.T
         known = (points * np.log(points / np.outer(x + y + z, self.weights))).sum(axis=1)

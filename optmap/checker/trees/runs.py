@@ -15,7 +15,7 @@ from .stated_tree import StatedKeep, StatedLoop
 MOST = 10_000
 """Kinds of iterations that are looked at."""
 EVERY = 2**20
-"""Iterations that are looked at one by one."""
+"""Iterations that are looked at one by one, in some ten microseconds each: up to a minute per Keep and tensor."""
 Cuts = tuple[int, ...]
 Course = tuple[tuple[int, int], ...]
 """What is left of a dim, from first to before beyond: of all of it, and inside each of the loops over it."""

@@ -11,19 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Floats
 from optmap.count.meshes.batch_columns import Columns
 from optmap.count.meshes.batch_count import LARGEST
 from optmap.count.meshes.batch_valid import valid_rows
 from optmap.count.meshes.count import NEST_EXACT, count_nest
 from optmap.count.meshes.policy import NestPolicy
 from optmap.machines.fabric import Fabric
-from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.mappings.nest_batch import NestBatch
 from optmap.questions.options import Merit
 
-Numbers = NDArray[np.float64]
-"""Of the shape that is said where they are, nests first."""
 ROWS = 4096
 """Mappings that are counted together: their columns stay in a core's own cache."""
 
@@ -32,29 +30,29 @@ ROWS = 4096
 class BatchCost:
     """What a batch costs: a row per nest, counts of all instances together."""
 
-    valid: Booleans
+    valid: Flags
     """(nests,): it fits, covers the extents, and keeps to the meshes and rules of the machine."""
-    energy_pj: Numbers
+    energy_pj: Floats
     """(nests,)"""
-    cycles: Numbers
+    cycles: Floats
     """(nests,): of computation, or of the slowest memory if it takes longer; whole numbers."""
-    port_cycles: Numbers
+    port_cycles: Floats
     """(nests, memories): that its ports need, computation left out; 0 without a limit."""
-    reads: Numbers
+    reads: Floats
     """(nests, memories, operands), words."""
-    fills: Numbers
+    fills: Floats
     """(nests, memories, operands), words."""
-    updates: Numbers
+    updates: Floats
     """(nests, memories, operands), words."""
     recounted: int
     """Nests that `count_nest` had to count."""
 
     @property
-    def edp(self) -> Numbers:
+    def edp(self) -> Floats:
         """Energy times cycles, in pJ*cycles."""
         return self.energy_pj * self.cycles
 
-    def merit(self, merit: Merit) -> Numbers:
+    def merit(self, merit: Merit) -> Floats:
         """What is minimised, as `SpatialCost.merit`."""
         match merit:
             case Merit.ENERGY:
@@ -64,7 +62,7 @@ class BatchCost:
             case Merit.EDP:
                 return self.edp
             case Merit.PORT_CYCLES:
-                slowest: Numbers = self.port_cycles.max(axis=1)
+                slowest: Floats = self.port_cycles.max(axis=1)
                 return slowest
 
 

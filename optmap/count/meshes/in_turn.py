@@ -37,7 +37,7 @@ def count_in_turn(tree: MappingTree, counting: NestPolicy = NEST_EXACT) -> InTur
 
     Args:
         tree: on a machine with meshes and prices. One that breaks rules of the machine is counted all the same where
-            its statements have room for what stays; `broken` says which.
+            its statements have room for what stays; `broken` says which, `uncounted` what has none.
         counting: the policy by which each nest is counted.
 
     Raises:
@@ -94,6 +94,7 @@ class _Tally:
         self.crossing: dict[tuple[str, str, str], list[int]] = {}
         self.most: dict[str, tuple[int, str]] = {}
         self.broken: list[str] = []
+        self.uncounted: list[str] = []
         self.fabrics: dict[str, Fabric] = {}
 
     def add_part(self, part: TurnPart) -> None:
@@ -127,6 +128,7 @@ class _Tally:
     def _add_full(self, part: TurnPart | RowsPart) -> None:
         names = sorted({stay.level for stay in part.stays if stay.level != self.machine.memory})
         self.broken.append(f"{part.statement}: {' and '.join(names)} cannot hold what stays there meanwhile")
+        self.uncounted.append(part.statement)
 
     def add_rows(self, part: RowsPart) -> None:
         """A function of rows in all its iterations: two passes of words through the levels that have them."""
@@ -280,6 +282,7 @@ class _Tally:
             levels=levels,
             boundaries=boundaries,
             broken=tuple(self.broken),
+            uncounted=tuple(self.uncounted),
         )
 
 

@@ -80,6 +80,8 @@ class InTurnCount(Concise):
     """Per tensor and pair of neighbouring memories that keep it what the outer one reads and takes back."""
     broken: tuple[str, ...]
     """What makes the mapping invalid on the machine, in words."""
+    uncounted: tuple[str, ...]
+    """Of these the statements that have no room beside what stays: they are in no sum."""
 
     @property
     def rows(self) -> tuple[TurnCost, ...]:

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.count.trees.steps import begin_of, step_from
 from optmap.mappings.nodes import Loop
 from optmap.workloads.band import IndexBand, Interval
 
 Whole = NDArray[Any]
 """Whole numbers: of 64 bits where none is larger, else of any size."""
-Ints = NDArray[np.int64]
 Ranges = Mapping[str, tuple[Whole, Whole]]
 """First and beyond of what is left of dims, one entry for each of several boxes of iterations."""
 AT_ONCE = 2**16

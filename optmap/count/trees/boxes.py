@@ -1,10 +1,10 @@
 """Mapping trees counted without walking them, where every content is a box.
 
 Of what it is asked, what is tested first: loops over time alone; subscripts of one dim each, but where a tensor is
-read by windows; of a tensor the same ones in all accesses, of an input in all of a statement; every loop above a leaf
-over a dim of its statement; every loop above a sequence over a dim of every tensor that one branch makes and another
-one reads, the maker first. Then every iteration of the loops above a sequence makes and uses a box of such a tensor
-wholly, no operation is left over or done early, and:
+read by windows; of a tensor the same ones in all accesses, but where a statement only reads it, or of an input; every
+loop above a leaf over a dim of its statement; every loop above a sequence over a dim of every tensor that one branch
+makes and another one reads, the same subscript in both, the maker first. Then every iteration of the loops above a
+sequence makes and uses a box of such a tensor wholly, no operation is left over or done early, and:
 
 * Contents of a Keep in two iterations are the same box or have no element in common, as its loops cut a grid. Words
   enter whenever the content is another one than that of the iteration before. A loop over a dim of the tensor changes
@@ -15,12 +15,13 @@ wholly, no operation is left over or done early, and:
   of the path as a whole, and is counted by itself.
 * Of an element that is made here the first visit loads nothing; whatever leaves a Keep below which it is changed is
   stored, unless it is of an intermediate whose last reader is below the same Keep: then it came once.
-* Of what is read by windows (`I[c,2*y+r]`) contents are boxes of index values: what enters is added up one iteration
-  after the other, see `windows`. No Keep of it is above two statements, but where an intermediate is at home, in the
-  outermost memory: there each of its elements stays. Likewise of an input that statements read with different dims.
+* Of what is read by windows (`I[c,2*y+r]`) contents are boxes of index values, and of what a statement reads through
+  several accesses (`A[m,k]*A[l,k]`) unions of boxes: what enters is counted with what two contents in a row share, see
+  `windows`. No Keep of it is above two statements, but where an intermediate is at home, in the outermost memory: there
+  each of its elements stays. Likewise of an input that statements read with different dims.
 * Under conditions on the difference of two dims, the same ones wherever one of them is, contents are boxes, too, or
   what of a box meets them: see `bands`.
-* What is held is largest in the first iteration, but for pinned parts: all kinds of places along their dims are tried.
+* What is held is largest in the first iteration, but for pinned parts and unions: see `box_rooms`.
 
 The walk (`walk_tree`), which shares no count with this, is what it is tested against.
 """
@@ -28,31 +29,26 @@ The walk (`walk_tree`), which shares no count with this, is what it is tested ag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import groupby, pairwise, product
+from itertools import groupby
 
 from optmap.base.remembered import remembering
 from optmap.count.tally import Moved
 from optmap.count.trees import windows
-from optmap.count.trees.band_rooms import BandHolding, BandRooms
 from optmap.count.trees.bands import entered_in_band
-from optmap.count.trees.placed import Pair, Placed, pairs, placed
-from optmap.count.trees.results import LevelRoom, TreeCount
-from optmap.count.trees.rooms import Occupancy
-from optmap.count.trees.runs import BoxRuns, Interval, size
-from optmap.count.trees.steps import Place, common, place_count, steps
-from optmap.count.trees.views import TensorView, UnboxedError, views_of
+from optmap.count.trees.box_paths import BoxPath, BoxPaths, Cell
+from optmap.count.trees.box_rooms import rooms_of
+from optmap.count.trees.placed import Pair, Placed, pairs
+from optmap.count.trees.results import TreeCount
+from optmap.count.trees.runs import BoxRuns, size
+from optmap.count.trees.steps import place_count
+from optmap.count.trees.views import TensorView, UnboxedError
 from optmap.mappings.nodes import Address, Box, Keep, Loop, PathLeaf, Sequence, Split, is_above
 from optmap.mappings.tree import MappingTree
-from optmap.workloads.band import IndexBand, band_of_statements
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 
-MOST_PLACES = 2**22
+MOST_PLACES = 2**34
 """Of the two dims of a band, in which a leaf may be visited."""
-Cell = dict[str, Interval]
-"""A box of a tensor, by dim."""
 
 
 @remembering  # what a method has looked at is counted again when it hands it in
@@ -86,54 +82,20 @@ def check_boxes(tree: MappingTree) -> None:
     _Boxes(tree)
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
-    """A leaf as its Keeps see it."""
-
-    leaf: PathLeaf
-    keeps: tuple[Placed, ...]
-    views: Mapping[str, TensorView]
-    """Of the stored tensors that it touches."""
-    makes: frozenset[str]
-    """Those that it updates."""
-
-    def loops(self, node: Address) -> tuple[Loop, ...]:
-        """The loops above a node."""
-        return tuple(each for address, each in self.leaf.path if address < node and isinstance(each, Loop))
-
-    def outside(self, keep: Placed) -> int:
-        """How many of the loops above a Keep are outside what empties it: in every iteration of theirs it is empty."""
-        if keep.ends:
-            return len(self.loops(keep.address))
-        around = (address for address, each in self.leaf.path if isinstance(each, Sequence) and address < keep.address)
-        return len(self.loops(max(around, default=())))
-
-
 class _Boxes:
     """Counts one tree."""
 
     def __init__(self, tree: MappingTree) -> None:
-        self.tree = tree
-        workload = tree.workload
-        self.kept, self.roles, self.extents = tree.kept, tree.kept.roles, workload.extents
+        self.tree, self.touched = tree, BoxPaths(tree)
+        self.kept, self.roles, self.extents = tree.kept, tree.kept.roles, tree.workload.extents
         self.rows = {each.name: each for each in self.kept.statistics}
-        self.band = band_of_statements(workload.statements, workload.extents)
-        views = views_of(tree, banded=self.band is not None)
-        self.paths = tuple(
-            _Path(
-                leaf=leaf,
-                keeps=placed(tree, leaf),
-                views=views[leaf.statement],
-                makes=self.kept.made[leaf.statement],
-            )
-            for leaf in tree.leaves
-        )
+        self.band, self.paths = self.touched.band, self.touched.leaves
         for path in self.paths:
             self._check_path(path)
         for number, path in enumerate(self.paths):
             self._check_order(path, self.paths[:number])
 
-    def _check_path(self, path: _Path) -> None:
+    def _check_path(self, path: BoxPath) -> None:
         """Refuse other nodes than loops over dims of the statement, and pinned parts that are no boxes."""
         dims = self.tree.workload.statement(path.leaf.statement).dims
         for _, node in path.leaf.path:
@@ -146,7 +108,7 @@ class _Boxes:
                 self._check_end(path.leaf, keep)
             wanted = {d for d, each in keep.of.items()} if all(each.step == 1 for each in keep.of.values()) else {""}
             views = [path.views[tensor] for tensor in keep.tensors if tensor in path.views]
-            if any(not wanted <= set(view.dims) or (wanted and view.window) for view in views):
+            if any(not wanted <= set(view.dims) or (wanted and view.windows) for view in views):
                 raise UnboxedError(f"{keep.level} keeps a part of {', '.join(keep.tensors)} that is no box")
         of = {} if self.band is None else {d: self.extents[d] for d in (self.band.first, self.band.second)}
         if place_count(path.loops(path.leaf.address), of) > MOST_PLACES:
@@ -168,14 +130,14 @@ class _Boxes:
         if any(len(branch) > 1 for branch in there) or [some for some, _ in groupby(there)].count({True}) > 1:
             raise UnboxedError(f"{what}, which are no whole branches one after the other")
 
-    def _check_inside(self, keep: Placed, path: _Path, what: str) -> None:
+    def _check_inside(self, keep: Placed, path: BoxPath, what: str) -> None:
         """Refuse a Keep inside one that goes on where that one ends: its content comes from elsewhere then."""
         for inner in path.keeps:
             inside = is_above(keep.address, inner.address) and not keep.tensors.isdisjoint(inner.tensors)
             if inside and any(keep in each.keeps and inner in each.keeps for each in self.paths):
                 raise UnboxedError(f"{what}, and inside it {inner.level} for others, too")
 
-    def _check_order(self, reader: _Path, before: tuple[_Path, ...]) -> None:
+    def _check_order(self, reader: BoxPath, before: tuple[BoxPath, ...]) -> None:
         """Refuse a statement that reads a tensor before all is made of it that it reads."""
         workload = self.tree.workload
         made = {path.leaf.statement: path for path in before}
@@ -187,35 +149,26 @@ class _Boxes:
                     for address, node in reader.leaf.path
                     if isinstance(node, Sequence) and is_above(address, made[access.name].leaf.address)
                 ]
-                plain = {str(axis) for axis in access.axes}
-                others = [loop.dim for loop in reader.loops(shared[-1]) if loop.dim not in plain]
+                there = self.kept.touched[made[access.name].leaf.statement]
+                own = next(each for each in there if each.name == access.name)
+                alike = {str(one) for one, other in zip(access.axes, own.axes, strict=True) if str(one) == str(other)}
+                others = [loop.dim for loop in reader.loops(shared[-1]) if loop.dim not in alike]
                 if others:
                     raise UnboxedError(
-                        f"the loop over {others[0]} is above what makes {access.name} and what reads it, in which no "
-                        "subscript is that dim"
+                        f"the loop over {others[0]} is above what makes {access.name} and what reads it, which do not "
+                        "both have that dim as the same subscript"
                     )
             elif any(access.name == each.name for each in workload.statements):
                 raise UnboxedError(f"{access.name} is read before it is made")
 
-    def _touching(self, view: TensorView) -> tuple[_Path, ...]:
-        """The paths whose statements touch a tensor so, in the order of their run."""
-        return tuple(path for path in self.paths if path.views.get(view.tensor) == view)
-
-    def _view_below(self, keep: Placed, tensor: str) -> TensorView:
-        """How the statements below a Keep touch a tensor that it keeps."""
-        found = {path.views[tensor] for path in self.paths if keep in path.keeps and tensor in path.views}
-        if len(found) > 1:
-            raise UnboxedError(f"{tensor} is touched in two ways below a Keep of {keep.level}")
-        return found.pop()
-
     def count(self) -> TreeCount:
         loads, stores = Counter[Pair](), Counter[Pair]()
         for view in dict.fromkeys(view for path in self.paths for view in path.views.values()):
-            if view.window is not None:
-                for path in self._touching(view):
-                    self._slide(path, view.tensor, view.window, loads, stores)
+            if view.windows:
+                for path in self.touched.touching(view):
+                    self._slide(path, view.tensor, view.windows, loads, stores)
                 continue
-            for cell in self._cells(view):
+            for cell in self.touched.cells(view):
                 self._move(view, cell, loads, stores)
         weights = self.kept.weights
         moved = tuple(
@@ -227,33 +180,15 @@ class _Boxes:
             )
             for pair in pairs(self.tree)
         )
-        return TreeCount(moved=moved, rooms=self._rooms(), walked=False)
-
-    def _cells(self, view: TensorView) -> Iterator[Cell]:
-        """A tensor, cut along the ends of its pinned parts."""
-        sides = []
-        pinned = [keep.of for path in self._touching(view) for keep in path.keeps if view.tensor in keep.tensors]
-        for dim in view.dims:
-            ends = {0, self.extents[dim]}.union(*((of[dim].start, of[dim].stop) for of in pinned if dim in of))
-            sides.append([(dim, ends) for ends in pairwise(sorted(ends))])
-        yield from (dict(cell) for cell in product(*sides))
-
-    def _holding(self, path: _Path, tensor: str, cell: Cell) -> tuple[Placed, ...]:
-        """The Keeps of a path that hold a cell, outermost first: none inside another one of the same level."""
-        found: dict[str, Placed] = {}
-        for keep in path.keeps:
-            inside = all(r.start <= cell[d][0] and cell[d][1] <= r.stop for d, r in keep.of.items() if d in cell)
-            if tensor in keep.tensors and inside and keep.level not in found:
-                found[keep.level] = keep
-        return tuple(found.values())
+        return TreeCount(moved=moved, rooms=rooms_of(self.touched), walked=False)
 
     def _move(self, view: TensorView, cell: Cell, loads: Counter[Pair], stores: Counter[Pair]) -> None:
         """Add up what moves of a cell."""
-        tensor, paths = view.tensor, self._touching(view)
+        tensor, paths = view.tensor, self.touched.touching(view)
         every = [path for path in self.paths if tensor in path.views]
         intermediate = self.roles[tensor] is TensorRole.INTERMEDIATE
-        holding = [(path, self._holding(path, tensor, cell)) for path in paths]
-        homes = [self._holding(path, tensor, cell)[0] for path in every if intermediate]
+        holding = [(path, self.touched.holding(path, tensor, cell)) for path in paths]
+        homes = [self.touched.holding(path, tensor, cell)[0] for path in every if intermediate]
         if any(home.address != homes[0].address for home in homes):
             raise UnboxedError(f"{tensor} leaves one home and is needed in another")
         if intermediate and len(every) > len(paths) and homes[0].level != self.tree.machine.memory:
@@ -269,7 +204,7 @@ class _Boxes:
                     continue
                 seen.add(keep.address)
                 below = [each for each in paths if keep in each.keeps]
-                self._view_below(keep, tensor)
+                self.touched.view_below(keep, tensor)
                 entered = self._entered(path, keep, view.dims, cell)
                 if source is None:
                     if entered != self._size(view.dims, cell):
@@ -283,23 +218,28 @@ class _Boxes:
                     stores[pair] += entered - (last and self._size(view.dims, cell))
 
     def _slide(
-        self, path: _Path, tensor: str, access: TensorAccess, loads: Counter[Pair], stores: Counter[Pair]
+        self,
+        path: BoxPath,
+        tensor: str,
+        accesses: tuple[TensorAccess, ...],
+        loads: Counter[Pair],
+        stores: Counter[Pair],
     ) -> None:
-        """Add up what moves of a tensor that is read by windows."""
+        """Add up what moves of a tensor that is read by windows, or through several accesses."""
         source = self.tree.machine.memory
         for keep in path.keeps:
             if tensor in keep.tensors and keep.level != source:
-                self._view_below(keep, tensor)
-                words = windows.entered(access, path.loops(keep.address), path.outside(keep), self.extents)
+                self.touched.view_below(keep, tensor)
+                words = windows.entered(accesses, path.loops(keep.address), path.outside(keep), self.extents)
                 if words is None:
-                    often = f"changes in more than {windows.MOST:,} iterations"
-                    raise UnboxedError(f"{access}: what {keep.level} keeps of it has gaps, or {often}")
+                    often = f"changes in more than {windows.MOST:,} places, or there are too many accesses"
+                    raise UnboxedError(f"{accesses[0]}: what {keep.level} keeps of it has gaps, or {often}")
                 pair = (keep.level, source, tensor)
                 loads[pair] += words
                 stores[pair] += 0
                 source = keep.level
 
-    def _entered(self, path: _Path, keep: Placed, dims: tuple[str, ...], cell: Cell) -> int:
+    def _entered(self, path: BoxPath, keep: Placed, dims: tuple[str, ...], cell: Cell) -> int:
         """Elements of a cell that enter a Keep or begin there."""
         loops = path.loops(keep.address)
         if self.band is not None:
@@ -312,88 +252,3 @@ class _Boxes:
         if self.band is None:
             return size(cell.values())
         return entered_in_band(self.band, (), 0, {d: cell[d] for d in dims}, self.extents)
-
-    def _rooms(self) -> tuple[LevelRoom, ...]:
-        """The most that is held at any visit."""
-        occupancy = Occupancy(self.tree)
-        for path in self.paths:
-            pinned = {d for keep in path.keeps for d in keep.of}
-            if self.band is not None:
-                self._take_banded(path, self.band, occupancy, pinned)
-                continue
-            places = [self._places(path, dim, every=dim in pinned) for dim in self.extents]
-            for place in product(*places):
-                at = dict(zip(self.extents, place, strict=True))
-                held: dict[str, Counter[str]] = {}
-                for keep in path.keeps:
-                    for tensor in keep.tensors if keep.level != self.tree.machine.memory else ():
-                        held.setdefault(keep.level, Counter())[tensor] += self._content(path, keep, tensor, at)
-                for level, elements in held.items():
-                    occupancy.take(level, elements, path.leaf.statement)
-        return occupancy.rooms()
-
-    def _take_banded(self, path: _Path, band: IndexBand, occupancy: Occupancy, pinned: Container[str]) -> None:
-        """Take in the most that is held at any visit in a band."""
-        loops, sides = path.loops(path.leaf.address), (band.first, band.second)
-        banded = [loop for loop in loops if loop.dim in sides]
-        others = [d for d in self.extents if d not in sides]
-        for place in product(*(self._places(path, dim, every=dim in pinned) for dim in others)):
-            at = dict(zip(others, place, strict=True))
-            for part in occupancy.parts:
-                keeps = [(keep, tensor) for keep in path.keeps for tensor in keep.tensors & part.tensors]
-                holdings = [self._held(path, *each, band, at) for each in keeps if each[0].level == part.level]
-                found = BandRooms(band, banded, holdings).find({d: (0, self.extents[d]) for d in sides})
-                if found is None:
-                    raise UnboxedError(f"{path.leaf.statement} is visited in too many places of its band")
-                occupancy.take_words(part, found, path.leaf.statement)
-
-    def _held(self, path: _Path, keep: Placed, tensor: str, band: IndexBand, at: Mapping[str, Place]) -> BandHolding:
-        """What a Keep holds of a tensor in a band, where loops over other dims are somewhere."""
-        loops, view = path.loops(keep.address), self._view_below(keep, tensor)
-        weight, cells = self.kept.weights[tensor], []
-        now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in view.dims if d in at}
-        for cell in self._cells(view):
-            times = size((max(cell[d][0], a), min(cell[d][1], b)) for d, (a, b) in now.items())
-            if keep in self._holding(path, tensor, cell) and times:
-                cells.append((weight * times, cell))
-        sides = tuple(d for d in (band.first, band.second) if d in view.dims)
-        return BandHolding(
-            depth=sum(loop.dim in (band.first, band.second) for loop in loops),
-            words=lambda left: sum(times * band.held(sides, left, cell) for times, cell in cells),
-            index=weight * size(now.values()),
-            dims=sides,
-        )
-
-    def _content(self, path: _Path, keep: Placed, tensor: str, at: Mapping[str, Place]) -> int:
-        """Elements of a tensor that a Keep holds while the loops of its path are where they are."""
-        loops, view = path.loops(keep.address), self._view_below(keep, tensor)
-        now = {d: at[d][sum(loop.dim == d for loop in loops)] for d in view.dims}
-        if view.window is not None:
-            return windows.held(view.window, {d: beyond - first for d, (first, beyond) in now.items()})
-        return sum(
-            size((max(a, now[d][0]), min(b, now[d][1])) for d, (a, b) in cell.items())
-            for cell in self._cells(view)
-            if keep in self._holding(path, tensor, cell)
-        )
-
-    def _places(self, path: _Path, dim: str, *, every: bool) -> list[Place]:
-        """What is left of a dim outside its loops and inside each of them, of all steps that differ.
-
-        Args:
-            path: with the loops.
-            dim: whose.
-            every: whether all places of the steps are wanted, and not only the first, which is largest where no loop
-                begins with a shorter one.
-        """
-        loops = [loop for loop in path.loops(path.leaf.address) if loop.dim == dim]
-        every = every or any(loop.first for loop in loops)
-        ends = {end for keep in path.keeps if dim in keep.of for end in (keep.of[dim].start, keep.of[dim].stop)}
-        cuts = list(pairwise(sorted({0, self.extents[dim], *ends})))
-        found: list[Place] = [((0, self.extents[dim]),)]
-        for loop in loops:
-            inside = [
-                (*before, step) for before in found for step in steps(before[-1], loop, cuts)[: None if every else 1]
-            ]
-            kinds = {tuple(common(each, cuts) for each in place): place for place in reversed(inside)}
-            found = list(kinds.values())
-        return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from optmap.base.errors import TreeError
 from optmap.count.tally import Budget
@@ -80,6 +81,8 @@ class _Order:
         self.whole = {d: range(n) for d, n in tree.workload.sizes}
         self.leaves = {leaf.address: leaf for leaf in tree.leaves}
         self.slicing = {leaf.address: _slicing(leaf, tree, self.operations) for leaf in tree.leaves}
+        points = sum(prod(len(self.whole[d]) for d in each.dims) for each in tree.workload.statements)
+        budget.afford(2 * points)  # each is looked at here, and where it is done
         self.done: dict[str, set[Operation]] = {name: set() for name in self.operations}
         self.missing: dict[str, Counter[tuple[int, ...]]] = {
             name: Counter(each.output.subscripts(point) for point in each.among(self.whole, budget))

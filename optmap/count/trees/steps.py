@@ -60,6 +60,32 @@ def begin_of(loop: Loop, low: Any, place: Any) -> Any:
     return grid + (place - grid) // loop.tile * loop.tile
 
 
+def trips_in(loop: Loop, low: Any, high: Any, *, less: int = 0) -> tuple[Any, Any]:
+    """All trips of a loop through each of some parts of a dim: the number of the part, and of the trip in it.
+
+    Args:
+        loop: with the size of its steps.
+        low: first of the parts, in arrays.
+        high: beyond the last.
+        less: trips that are left out at the end.
+    """
+    many = (-(-(high - low + loop.ahead) // loop.tile)).astype(np.int64) - less
+    rows = np.repeat(np.arange(many.size), many)
+    return rows, np.arange(rows.size) - np.repeat(np.cumsum(many) - many, many)
+
+
+def trip_of(loop: Loop, low: Any, high: Any, trip: Any) -> tuple[Any, Any]:
+    """First and beyond of trips of a loop, in arrays.
+
+    Args:
+        loop: with the size of its steps.
+        low: first of what it goes through.
+        high: beyond the last.
+        trip: their numbers.
+    """
+    return step_from(loop, low + trip * loop.tile - loop.ahead, low, high)
+
+
 def step_from(loop: Loop, begin: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """First and beyond of steps of a loop, in arrays.
 

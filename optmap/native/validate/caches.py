@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.base.errors import InputError, LimitError
 from optmap.count.tally import Moved
 from optmap.machines.machine import Level, LevelKind, Machine
@@ -29,7 +30,6 @@ PAGE = 4096
 """Where buffers begin, if nobody says where they lie."""
 MOST_AXES = 16
 """Subscripts of a tensor that a walk has room for."""
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,8 @@ def geometry_of(level: Level, word_bits: int) -> tuple[Geometry, int]:
 
 
 def replay_lines(
-    geometries: Sequence[Geometry], lines: Numbers, owners: Numbers, writes: NDArray[np.bool_], tensors: int
-) -> tuple[Numbers, Numbers]:
+    geometries: Sequence[Geometry], lines: Ints, owners: Ints, writes: NDArray[np.bool_], tensors: int
+) -> tuple[Ints, Ints]:
     """A stream of accesses through a chain of caches.
 
     Args:
@@ -282,13 +282,13 @@ class _WalkCall:
         )
 
 
-def _runs(place: Numbers, size: int) -> Numbers:
+def _runs(place: Ints, size: int) -> Ints:
     """Per place of ascending indices the number of the last one that lies behind it without a gap."""
     ends = np.flatnonzero(np.append(np.diff(place) != size, True))
     return ends[np.searchsorted(ends, np.arange(len(place)))]
 
 
-def places(buffer: Buffer, axis: int) -> Numbers:
+def places(buffer: Buffer, axis: int) -> Ints:
     """Bytes that each index of a subscript adds to an element's address, from the buffer's first index on.
 
     The place of an element is a sum over its subscripts, as every piece of a layout belongs to one of them.
@@ -333,11 +333,11 @@ def _library() -> ctypes.CDLL:
     return load_library(build_library(text))
 
 
-def _counters(geometries: Sequence[Geometry], tensors: int) -> Numbers:
+def _counters(geometries: Sequence[Geometry], tensors: int) -> Ints:
     return np.zeros((len(geometries), tensors), np.int64)
 
 
-def _table(geometries: Sequence[Geometry]) -> Numbers:
+def _table(geometries: Sequence[Geometry]) -> Ints:
     return np.array([(g.sets, g.ways, g.inclusive) for g in geometries], np.int64)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from optmap.api import solve
+from optmap.base.arrays import Flags, Ints
 from optmap.base.errors import LimitError
 from optmap.files import library
 from optmap.machines.fabric import fabric_of
 from optmap.machines.machine import Machine
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.papers.buffers import buffers
 from optmap.papers.counting import PRODUCT
 from optmap.papers.items import Collected, Rows
@@ -57,7 +57,7 @@ def _left(machine: Machine, name: str) -> tuple[int, int, int]:
     fabric = fabric_of(library.workload(name), machine)
     fitting, kept = Fitting(fabric, Footprint.TOUCHED), np.ones(len(fabric.operands), bool)
 
-    def fits(tiles: Integers) -> Booleans:
+    def fits(tiles: Ints) -> Flags:
         return fitting.fit(0, tiles, kept)
 
     every = frozenset(range(len(fabric.dims)))

@@ -14,10 +14,11 @@ from math import prod
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.accelerator import MeshAxis
 from optmap.machines.fabric import Fabric
 from optmap.machines.machine import Machine
-from optmap.mappings.nest_batch import Booleans, Integers, NestBatch
+from optmap.mappings.nest_batch import NestBatch
 from optmap.papers.counting import Sizes
 from optmap.questions.policy import Footprint
 from optmap.search.accelerators.fitting import Fitting
@@ -32,7 +33,7 @@ PAIRED = 4000
 EMPTY = 500
 """Tiles taken in a row for which no ways along the axes use enough units, after which the search gives up."""
 BATCH = 2048
-Choice = tuple[Integers, Integers, tuple[Ways, Ways]]
+Choice = tuple[Ints, Ints, tuple[Ways, Ways]]
 """Tiles of both memories, and ways along both axes."""
 SECOND = 64
 """Mappings of which all loop orders are judged."""
@@ -77,23 +78,23 @@ class ThresholdSpace:
     def _use(self, number: int) -> np.ndarray:
         """Part of a memory that each tile takes; -1 where it does not fit."""
         fitting, kept = Fitting(self.fabric, Footprint.TOUCHED), np.ones(len(self.fabric.operands), bool)
-        fits: Booleans = fitting.fit(number, self.grid, kept)
+        fits: Flags = fitting.fit(number, self.grid, kept)
         room = self.fabric.memories[number].rooms[0]
         words = sum(fitting.words(self.fabric.operands[operand], self.grid) for operand in room.operands)
         return np.where(fits, words / room.capacity, -1.0)
 
     @cached_property
-    def paired(self) -> Integers:
+    def paired(self) -> Ints:
         """Inner tiles that go into an outer one with enough left to spread; some of them if there are many."""
         rng = np.random.default_rng(0)
         some = self.inner[rng.permutation(len(self.inner))[:PAIRED]]
         return np.array([tile for tile in some if len(self.around(tile))], np.int64).reshape(-1, len(self.fabric.dims))
 
-    def around(self, inner: Integers) -> Integers:
+    def around(self, inner: Ints) -> Ints:
         """Outer tiles that an inner one divides, with enough to spread over the units."""
         found = self.outer[(self.outer % inner == 0).all(axis=1)]
         spread = np.array([any(axis.allowed[dim] for axis in self.axes) for dim in range(len(self.fabric.dims))])
-        left: Integers = np.where(spread, found // inner, 1).prod(axis=1)
+        left: Ints = np.where(spread, found // inner, 1).prod(axis=1)
         return np.asarray(found[left >= self.least_units])
 
     @property
@@ -137,7 +138,7 @@ class ThresholdSpace:
             found += [(inner, outer, ways[place]) for place in rng.permutation(len(ways))[:16]]
         return found
 
-    def batch(self, chosen: Sequence[Choice], order: Integers) -> NestBatch:
+    def batch(self, chosen: Sequence[Choice], order: Ints) -> NestBatch:
         """Nests of tiles and ways; the innermost memory's order is of no account."""
         shape = (len(chosen), len(self.fabric.memories), len(self.fabric.dims))
         x, y, temporal = np.ones(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from optmap.answers.proofs.boundaries import BoundaryBounds, BoundReport
 from optmap.answers.proofs.time_floor import TimeFloor, part_documents
 from optmap.base.errors import InputError
-from optmap.base.texts import number, plain, several
+from optmap.base.texts import number, plain, ratio_text, several
 from optmap.base.writing import to_json
 from optmap.bounds.explain import Explanation
 from optmap.bounds.printed import Printed
@@ -98,7 +96,7 @@ def _bound_document(bound: LowerBound) -> dict[str, object]:
         "loads_words": bound.loads_words,
         "stores_words": bound.stores_words,
         "total_words": bound.total_words,
-        "exponents": {name: _ratio(value) for name, value in bound.exponents.items()},
+        "exponents": {name: ratio_text(value) for name, value in bound.exponents.items()},
         "expression": bound.expression,
         "assumptions": list(bound.assumptions),
         "certified": bound.certificate is not None,
@@ -115,7 +113,7 @@ def _explanation_document(explanation: Explanation) -> dict[str, object]:
             {"family": list(row.family), "subspace": list(row.generators), "text": row.text, "tight": row.tight}
             for row in explanation.rows
         ],
-        "exponents": {name: _ratio(value) for name, value in explanation.exponents.items()},
+        "exponents": {name: ratio_text(value) for name, value in explanation.exponents.items()},
         "printed": [
             {
                 "source": found.source,
@@ -125,10 +123,6 @@ def _explanation_document(explanation: Explanation) -> dict[str, object]:
             for found in explanation.printed
         ],
     }
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
 
 
 def bound_table(report: BoundReport) -> str:

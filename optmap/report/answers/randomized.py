@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from optmap.base.texts import number, several
+from optmap.base.texts import number, ratio_text, several
 from optmap.baselines.randomized import RandomizedComparison
 from optmap.files.workloads import workload_document
 from optmap.report.tables import grid, pairs, workload_lines
@@ -46,7 +46,7 @@ def randomized_document(found: RandomizedComparison) -> dict[str, object]:
 
 def _exact(value: Fraction) -> dict[str, object]:
     whole = value.denominator == 1
-    return {"value": int(value) if whole else float(value), "exact": f"{value.numerator}/{value.denominator}"}
+    return {"value": int(value) if whole else float(value), "exact": ratio_text(value)}
 
 
 def randomized_table(found: RandomizedComparison) -> str:

@@ -152,7 +152,10 @@ def evaluation_table(evaluation: TurnEvaluation) -> str:
     """What statements of a file in turn cost, for people."""
     saved, count = evaluation.saved, evaluation.count
     head = pairs([*workload_lines(saved.workload), ("machine", accelerator_line(saved.machine))])
-    return "\n\n".join([head, *count_tables(count), tree_text(saved.tree), pairs(amounts(count))])
+    rows = amounts(count)
+    if count.uncounted:
+        rows = [("cost", f"of the chain unknown: {' and '.join(count.uncounted)} without room, and left out above")]
+    return "\n\n".join([head, *count_tables(count), tree_text(saved.tree), pairs(rows)])
 
 
 def evaluation_document(evaluation: TurnEvaluation) -> dict[str, object]:
@@ -166,5 +169,6 @@ def evaluation_document(evaluation: TurnEvaluation) -> dict[str, object]:
         "mapping": tree_document(saved.tree),
         **turn_counts(evaluation.count),
         "violations": list(evaluation.count.broken),
+        "uncounted": list(evaluation.count.uncounted),
         "disagreements": evaluation.disagreements,
     }

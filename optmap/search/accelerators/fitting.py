@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Ints
 from optmap.count.meshes.batch_axes import axis_sizes
 from optmap.count.meshes.words import tile_words
 from optmap.machines.elements import whole
 from optmap.machines.fabric import Fabric
 from optmap.machines.operands import Operand
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.questions.policy import Footprint
 
 Words = NDArray[np.float64]
@@ -27,7 +27,7 @@ class Fitting:
     room: Footprint
     """Of a tile (`Policy.room`)."""
 
-    def words(self, operand: Operand, tiles: Integers) -> Words:
+    def words(self, operand: Operand, tiles: Ints) -> Words:
         """(nests,): words of an operand that tiles (nests, dims) need."""
         dims = [dim for axis in operand.axes for dim, _ in axis]
         if len(set(dims)) == len(dims):
@@ -40,7 +40,7 @@ class Fitting:
         each = [tile_words(operand, tuple(map(int, row)), self.room) for row in rows]
         return np.array(each, np.float64)[back.reshape(-1)]
 
-    def fit(self, number: int, tiles: Integers, keeps: Booleans) -> Booleans:
+    def fit(self, number: int, tiles: Ints, keeps: Flags) -> Flags:
         """(nests,): whether tiles (nests, dims) of a memory fit.
 
         Sum over kept T of whole(words(T, tile), weight(T)) <= capacity, in each of its rooms.
@@ -60,7 +60,7 @@ class Fitting:
             found &= held <= room.capacity
         return found
 
-    def fit_from(self, number: int, tiles: Integers, keeps: Booleans) -> Booleans:
+    def fit_from(self, number: int, tiles: Ints, keeps: Flags) -> Flags:
         """Likewise for a memory and all outside it, tiles and keeps as (nests, memories, ...)."""
         found = np.ones(len(tiles), bool)
         for outer in range(number, len(self.fabric.memories)):

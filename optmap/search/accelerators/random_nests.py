@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import whole
 from optmap.machines.fabric import Fabric, Memory, Rule
-from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
+from optmap.mappings.nest_batch import KINDS, TIME, NestBatch
 from optmap.questions.policy import Footprint
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.accelerators.shares import fields_of, shares_of
@@ -35,7 +36,7 @@ def random_nests(fabric: Fabric, count: int, rng: np.random.Generator) -> NestBa
     return NestBatch(**{key: np.concatenate([part[key] for part in parts]) for key in parts[0]})
 
 
-def _drawn(fabric: Fabric, count: int, rng: np.random.Generator) -> dict[str, Integers | Booleans]:
+def _drawn(fabric: Fabric, count: int, rng: np.random.Generator) -> dict[str, Ints | Flags]:
     """Some nests, as fields of a batch."""
     keeps = _keeps(fabric, count, rng)
     factors = [(dim, prime) for dim, extent in enumerate(fabric.extents) for prime in prime_factors(extent)]
@@ -50,7 +51,7 @@ def _drawn(fabric: Fabric, count: int, rng: np.random.Generator) -> dict[str, In
     return {"x": trips[:, :, 0], "y": trips[:, :, 1], "temporal": trips[:, :, TIME], "order": order, "keeps": keeps}
 
 
-def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
+def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Flags:
     """What the machine leaves open is drawn evenly, but for what would not fit as single elements."""
     asked = np.array([list(memory.keeps) for memory in fabric.memories])
     found = rng.random((count, *asked.shape)) < 0.5
@@ -70,7 +71,7 @@ def _keeps(fabric: Fabric, count: int, rng: np.random.Generator) -> Booleans:
     return found
 
 
-def _fields(fabric: Fabric, factors: list[tuple[int, int]], count: int, rng: np.random.Generator) -> Booleans | None:
+def _fields(fabric: Fabric, factors: list[tuple[int, int]], count: int, rng: np.random.Generator) -> Flags | None:
     """(nests, factors, memories, kinds): where each factor may stand for a user's demands; None without any."""
     if not fabric.demanded:
         return None
@@ -87,12 +88,12 @@ def _fields(fabric: Fabric, factors: list[tuple[int, int]], count: int, rng: np.
 
 def _place(
     fabric: Fabric,
-    trips: Integers,
-    keeps: Booleans,
-    factors: Integers,
+    trips: Ints,
+    keeps: Flags,
+    factors: Ints,
     rng: np.random.Generator,
     *,
-    field: Booleans | None,
+    field: Flags | None,
 ) -> None:
     """Gives every nest one more factor, (nests, 2) as (dim, prime), within its field, and writes it into `trips`."""
     rows = np.arange(len(trips))
@@ -119,7 +120,7 @@ def _place(
     trips[rows, chosen // KINDS, chosen % KINDS, dim] *= prime
 
 
-def _admitted(rules: tuple[Rule, ...], trips: Integers) -> Booleans:
+def _admitted(rules: tuple[Rule, ...], trips: Ints) -> Flags:
     """Whether no rule is exceeded; products only grow."""
     found = np.ones(len(trips), bool)
     for rule in rules:
@@ -127,7 +128,7 @@ def _admitted(rules: tuple[Rule, ...], trips: Integers) -> Booleans:
     return found
 
 
-def _order(memory: Memory, dims: int, count: int, rng: np.random.Generator) -> Integers:
+def _order(memory: Memory, dims: int, count: int, rng: np.random.Generator) -> Ints:
     """Loop orders of one memory, (nests, dims), by the entry of the pattern that a dim suits and then by chance."""
     keys = rng.random((count, dims))
     for dim in range(dims if memory.order else 0):

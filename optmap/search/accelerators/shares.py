@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmap.base.arrays import Flags
 from optmap.machines.fabric import Fabric, Rule
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import KINDS, TIME, Booleans
+from optmap.mappings.nest_batch import KINDS, TIME
 from optmap.symbolic.numbers import divisors_of, prime_factors
 
 Slot = tuple[int, int]
@@ -105,7 +106,7 @@ STILL = (Relation.EQUAL, Relation.AT_MOST)
 """Of 1: one trip."""
 
 
-def fields_of(share: Share, primes: Sequence[int], memories: int) -> Booleans:
+def fields_of(share: Share, primes: Sequence[int], memories: int) -> Flags:
     """(factors, memories, kinds): where each prime factor of a dim may stand, its equal ones inside first."""
     found = np.zeros((len(primes), memories, KINDS), bool)
     left = list(range(len(primes)))

@@ -8,10 +8,11 @@ from math import prod
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, Rule
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import KINDS, Booleans, Integers
+from optmap.mappings.nest_batch import KINDS
 from optmap.search.accelerators.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
@@ -26,7 +27,7 @@ class _Demand:
     rule: Rule
 
 
-def demanded(fabric: Fabric, fitting: Fitting) -> Integers | None:
+def demanded(fabric: Fabric, fitting: Fitting) -> Ints | None:
     """(memories, kinds, dims): the least trips with which every rule that asks for some is met; None if there are none.
 
     They fit with what must be kept; what the others keep is for the caller.
@@ -48,7 +49,7 @@ def demanded(fabric: Fabric, fitting: Fitting) -> Integers | None:
     return None
 
 
-def _met(fabric: Fabric, demands: list[_Demand], trips: Integers, left: tuple[int, ...]) -> Iterator[Integers]:
+def _met(fabric: Fabric, demands: list[_Demand], trips: Ints, left: tuple[int, ...]) -> Iterator[Ints]:
     """Trips that meet some demands, the smallest first."""
     if not demands:
         yield trips
@@ -75,7 +76,7 @@ def _factors(rule: Rule, now: int, left: tuple[int, ...]) -> list[tuple[int, ...
     return sorted(met, key=prod)
 
 
-def _stands(fabric: Fabric, fitting: Fitting, trips: Integers, keeps: Booleans) -> bool:
+def _stands(fabric: Fabric, fitting: Fitting, trips: Ints, keeps: Flags) -> bool:
     """Whether trips keep to the meshes, to what rules allow at most, and to the capacities."""
     for number, memory in enumerate(fabric.memories):
         slots = ((memory.x.rules, memory.x), (memory.y.rules, memory.y), (memory.rules, None))

@@ -32,8 +32,8 @@ from functools import cached_property
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Floats, Ints
 from optmap.base.errors import InputError, LimitError
 from optmap.count.meshes.batch_columns import Columns
 from optmap.count.meshes.batch_valid import valid_rows
@@ -42,7 +42,7 @@ from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric
 from optmap.machines.relations import Relation
 from optmap.mappings.nest import Nest
-from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch, batch_of
+from optmap.mappings.nest_batch import KINDS, TIME, NestBatch, batch_of
 from optmap.questions.policy import Policy
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.accelerators.random_nests import random_nests
@@ -51,8 +51,6 @@ from optmap.search.bayes.growth import Growth
 from optmap.search.bayes.orders import KeyOrder, Stationary, stationary
 from optmap.search.bayes.ways import Ways, fillings
 
-Numbers = NDArray[np.float64]
-"""Points: (points, axes), each number of 0 to 1."""
 DRAWS = 16_384
 """Random mappings among which a valid one is looked for, where a point has none of its own."""
 
@@ -81,7 +79,7 @@ class Encoding:
 
     fabric: Fabric
     fitting: Fitting
-    base: Integers
+    base: Ints
     """(memories, kinds, dims): trips that rules demand."""
     free: tuple[tuple[int, int], ...]
     """(memory, operand) that the machine leaves open."""
@@ -115,7 +113,7 @@ class Encoding:
         """Axes of a point."""
         return len(self.names)
 
-    def decode(self, point: Numbers) -> Nest:
+    def decode(self, point: Floats) -> Nest:
         """The mapping of one point (axes,).
 
         Raises:
@@ -124,7 +122,7 @@ class Encoding:
         """
         return self.decode_batch(np.asarray(point, np.float64)[None]).nest(0)
 
-    def decode_batch(self, points: Numbers) -> NestBatch:
+    def decode_batch(self, points: Floats) -> NestBatch:
         """The mappings of points (points, axes); raises what `decode` does."""
         batch = self._decoded(self._checked(points))
         lost = ~self._valid(batch)
@@ -133,11 +131,11 @@ class Encoding:
                 getattr(batch, part)[lost] = getattr(self._known, part)[0]
         return batch
 
-    def reached(self, points: Numbers) -> Booleans:
+    def reached(self, points: Floats) -> Flags:
         """(points,): which points have a mapping of their own."""
         return self._valid(self._decoded(self._checked(points)))
 
-    def encode(self, nest: Nest) -> Numbers:
+    def encode(self, nest: Nest) -> Floats:
         """(axes,): a point that stands for a mapping.
 
         Raises:
@@ -151,13 +149,13 @@ class Encoding:
             )
         return np.asarray(points[0])
 
-    def encode_batch(self, batch: NestBatch) -> Numbers:
+    def encode_batch(self, batch: NestBatch) -> Floats:
         """(nests, axes): for each a point that stands for it, if there is one; for others one that comes near.
 
         Points of the same mapping become one point, so that `encode_batch(decode_batch(points))` rounds points.
         """
         tiles = (batch.x * batch.y * batch.temporal).cumprod(axis=1)
-        parts: list[Numbers] = (
+        parts: list[Floats] = (
             [np.stack([0.25 + 0.5 * batch.keeps[:, m, o] for m, o in self.free], axis=1)] if (self.free) else []
         )
         for ways in self.ways:
@@ -168,7 +166,7 @@ class Encoding:
             parts.append(order.encode(batch.order[:, number], batch.temporal[:, number] > 1))
         return np.concatenate([np.empty((len(batch), 0)), *parts], axis=1)
 
-    def _checked(self, points: Numbers) -> Numbers:
+    def _checked(self, points: Floats) -> Floats:
         found = np.asarray(points, np.float64)
         if found.ndim != 2 or found.shape[1] != self.size:
             raise InputError(f"points must be (points, {self.size}), not {found.shape}")
@@ -176,10 +174,10 @@ class Encoding:
             raise InputError("a point lies outside the unit cube; its numbers must be from 0 to 1")
         return found
 
-    def _decoded(self, points: Numbers) -> NestBatch:
+    def _decoded(self, points: Floats) -> NestBatch:
         count, start = len(points), 0
 
-        def keys(number: int) -> Numbers:
+        def keys(number: int) -> Floats:
             nonlocal start
             start += number
             return points[:, start - number : start]
@@ -201,7 +199,7 @@ class Encoding:
             x=trips[:, :, 0], y=trips[:, :, 1], temporal=trips[:, :, TIME], order=np.stack(order, axis=1), keeps=keeps
         )
 
-    def _keeps(self, keys: Numbers) -> Booleans:
+    def _keeps(self, keys: Floats) -> Flags:
         """(nests, memories, operands): as asked for, but for what would not fit beside what the machine demands."""
         asked = np.array([[keep is KeepRule.KEPT for keep in memory.keeps] for memory in self.fabric.memories])
         found = np.repeat(asked[None], len(keys), axis=0)
@@ -218,7 +216,7 @@ class Encoding:
                 found[over, number, least.argmin(axis=1)[over]] = False
         return found
 
-    def _valid(self, batch: NestBatch) -> Booleans:
+    def _valid(self, batch: NestBatch) -> Flags:
         columns = Columns.of(batch)
         words = np.zeros((len(self.fabric.memories), len(self.fabric.operands), len(batch)))
         for number in range(len(self.fabric.memories)):
@@ -283,7 +281,7 @@ def encoding_of(
     )
 
 
-def _loops(fabric: Fabric, number: int, base: Integers, left: tuple[int, ...]) -> tuple[int, ...]:
+def _loops(fabric: Fabric, number: int, base: Ints, left: tuple[int, ...]) -> tuple[int, ...]:
     """The dims that may have a loop at a memory beside what rules demand."""
     memory = fabric.memories[number]
     loopable = memory.loopable(len(fabric.dims))
@@ -297,7 +295,7 @@ def _loops(fabric: Fabric, number: int, base: Integers, left: tuple[int, ...]) -
     return tuple(dim for dim, size in enumerate(left) if size > 1 and loopable[dim] and dim not in shut)
 
 
-def _ways(fabric: Fabric, base: Integers, left: tuple[int, ...]) -> Iterator[Ways]:
+def _ways(fabric: Fabric, base: Ints, left: tuple[int, ...]) -> Iterator[Ways]:
     for number, memory in enumerate(fabric.memories):
         for kind, direction in enumerate((memory.x, memory.y)):
             found = fillings(direction, left, tuple(int(n) for n in base[number, kind]))
@@ -306,7 +304,7 @@ def _ways(fabric: Fabric, base: Integers, left: tuple[int, ...]) -> Iterator[Way
                 yield Ways(memory=number, kind=kind, dims=dims, fillings=found)
 
 
-def _order(fabric: Fabric, number: int, dims: tuple[int, ...], base: Integers, orders: Orders) -> KeyOrder | Stationary:
+def _order(fabric: Fabric, number: int, dims: tuple[int, ...], base: Ints, orders: Orders) -> KeyOrder | Stationary:
     """No count depends on the order of the innermost memory's own loops."""
     demanded_too = {int(dim) for dim in np.flatnonzero(base[number, TIME] > 1)}
     own = tuple(sorted({*dims, *demanded_too})) if number else ()

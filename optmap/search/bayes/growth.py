@@ -11,15 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Floats, Ints
 from optmap.machines.fabric import Fabric
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import TIME, Booleans, Integers
+from optmap.mappings.nest_batch import TIME
 from optmap.search.accelerators.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
-Numbers = NDArray[np.float64]
 CLOSE = 1e-9
 """Distance within which logarithms of sizes are the same."""
 
@@ -43,7 +42,7 @@ class Growth:
         """The dims that need an axis: none where there is no choice."""
         return self.dims if len(self.dims) > 1 or not self.filled else ()
 
-    def grow(self, keys: Numbers, trips: Integers, left: Integers, keeps: Booleans, fitting: Fitting) -> Integers:
+    def grow(self, keys: Floats, trips: Ints, left: Ints, keeps: Flags, fitting: Fitting) -> Ints:
         """(nests, dims): the trips of every nest beside those that rules demand.
 
         Args:
@@ -73,7 +72,7 @@ class Growth:
             open_[asked[~fits], own[~fits]] = False
         return found
 
-    def _grown(self, tiles: Integers, found: Integers, dim: Integers, size: Integers) -> tuple[Integers, Integers]:
+    def _grown(self, tiles: Ints, found: Ints, dim: Ints, size: Ints) -> tuple[Ints, Ints]:
         """Tiles (nests, memories, dims) and trips (nests, dims) after one dim has grown to its next size."""
         rows = np.arange(len(tiles))
         loops = found.copy()
@@ -82,7 +81,7 @@ class Growth:
         grown[rows, self.memory :, dim] = tiles[rows, self.memory :, dim] // found[rows, dim, None] * size[:, None]
         return grown, loops
 
-    def _steps(self, keys: Numbers, tile: Integers) -> tuple[Integers, Integers]:
+    def _steps(self, keys: Floats, tile: Ints) -> tuple[Ints, Ints]:
         """(nests, steps): dims and their next sizes, as a growing alpha reaches them; 1 for what it never reaches."""
         steps = [(dim, size) for dim in self.dims for size in divisors_of(self.extents[dim]) if size > 1]
         if not steps:
@@ -99,7 +98,7 @@ class Growth:
         turns = turn.argsort(axis=1, kind="stable")
         return dims[turns], np.take_along_axis(np.broadcast_to(sizes, turn.shape), turns, axis=1)
 
-    def _admitted(self, fabric: Fabric, loops: Integers) -> Booleans:
+    def _admitted(self, fabric: Fabric, loops: Ints) -> Flags:
         """Whether no rule on the loops of the memory is exceeded by trips (nests, dims)."""
         found = np.ones(len(loops), bool)
         for rule in fabric.memories[self.memory].rules:
@@ -107,7 +106,7 @@ class Growth:
                 found &= loops[:, list(rule.dims)].prod(axis=1) <= rule.value
         return found
 
-    def encode(self, tile: Integers) -> Numbers:
+    def encode(self, tile: Ints) -> Floats:
         """(nests, axes): keys that lead to tiles (nests, all dims) of this memory."""
         own = np.log(tile[:, list(self.axes)].astype(np.float64))
         if not self.filled:

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Floats, Ints
 from optmap.machines.fabric import Fabric
-from optmap.mappings.nest_batch import Booleans, Integers
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +30,7 @@ class KeyOrder:
         """The dims that need an axis."""
         return self.dims if len(self.dims) > 1 else ()
 
-    def decode(self, keys: Numbers) -> Integers:
+    def decode(self, keys: Floats) -> Ints:
         """(nests, all dims), outermost first, of keys (nests, axes)."""
         at = np.full((len(keys), len(self.places)), 0.5)
         at[:, list(self.axes)] = np.clip(keys, 0.0, 1.0 - 1e-9)
@@ -45,7 +42,7 @@ class KeyOrder:
             at[:, dim] = np.array(own)[gap] + inside
         return at.argsort(axis=1, kind="stable")
 
-    def encode(self, order: Integers, several: Booleans) -> Numbers:
+    def encode(self, order: Ints, several: Flags) -> Floats:
         """(nests, axes): keys that lead to an order (nests, all dims) of the loops that take several trips."""
         inside = (loop_ranks(order, several) + 0.5) / np.maximum(several.sum(axis=1, keepdims=True), 1)
         gaps = self._gaps(order, several)
@@ -53,7 +50,7 @@ class KeyOrder:
         keys = np.where(several, (gaps + inside) / counts, 0.5)
         return np.asarray(keys[:, list(self.axes)])
 
-    def _gaps(self, order: Integers, several: Booleans) -> Integers:
+    def _gaps(self, order: Ints, several: Flags) -> Ints:
         """(nests, dims): which of the entries that a dim suits its loop takes: the first from where the pattern is."""
         found = np.zeros_like(order)
         rows, last = np.arange(len(order)), np.zeros(len(order), np.int64)
@@ -78,10 +75,10 @@ class Stationary:
 
     axes: tuple[int, ...]
     """The operands; empty where the order is of no account."""
-    orders: Integers
+    orders: Ints
     """(rankings, dims): orders, of every ranking of the operands."""
 
-    def decode(self, keys: Numbers) -> Integers:
+    def decode(self, keys: Floats) -> Ints:
         """(nests, all dims), outermost first, of keys (nests, axes)."""
         if not self.axes:
             return np.repeat(self.orders[:1], len(keys), axis=0)
@@ -90,7 +87,7 @@ class Stationary:
         code = np.array([number[tuple(row)] for row in turn.tolist()], np.int64)
         return self.orders[code]
 
-    def encode(self, order: Integers, several: Booleans) -> Numbers:
+    def encode(self, order: Ints, several: Flags) -> Floats:
         """(nests, axes): keys that lead to the order of the loops that take several trips, where there are some."""
         keys = np.full((len(order), len(self.axes)), 0.5)
         if not self.axes:
@@ -103,7 +100,7 @@ class Stationary:
         return keys
 
 
-def loop_ranks(order: Integers, several: Booleans) -> Integers:
+def loop_ranks(order: Ints, several: Flags) -> Ints:
     """(nests, dims): how many loops of several trips stand outside that of a dim; 0 for dims without such a loop."""
     along = np.take_along_axis(several, order, axis=1)
     before = along.cumsum(axis=1) - along

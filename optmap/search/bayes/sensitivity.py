@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 from optmap.base.shown import Shown
 from optmap.count.meshes.count import NEST_EXACT
@@ -23,7 +23,6 @@ from optmap.search.bayes.surrogate import Surrogate, library
 from optmap.search.bayes.transfer import Observations
 from optmap.search.explore.judges import model
 
-Numbers = NDArray[np.float64]
 INDICES = ("S1", "S1_conf", "ST", "ST_conf")
 """SALib's names of them."""
 LEAST = 8
@@ -127,13 +126,13 @@ def sensitivity_of(
     )
 
 
-def _modelled(encoding: Encoding, merit: Merit, counting: NestPolicy, points: Numbers) -> Numbers:
+def _modelled(encoding: Encoding, merit: Merit, counting: NestPolicy, points: Floats) -> Floats:
     """Logarithms of what mappings cost in the model."""
     scores = model(encoding.fabric, merit, counting)(encoding.decode_batch(points))
     return np.asarray(np.log(np.maximum(scores.value, np.finfo(float).tiny)))
 
 
-def _fitted(encoding: Encoding, observations: Observations, points: Numbers) -> Numbers:
+def _fitted(encoding: Encoding, observations: Observations, points: Floats) -> Floats:
     """What a process through logarithms that were seen says of points, rounded to mappings."""
     seen = np.isfinite(observations.values) & (observations.values > 0)
     if seen.sum() < LEAST:
@@ -146,7 +145,7 @@ def _fitted(encoding: Encoding, observations: Observations, points: Numbers) -> 
     return np.asarray(surrogate.process.predict(rounded), np.float64)
 
 
-def _spread(values: Numbers) -> Numbers:
+def _spread(values: Floats) -> Floats:
     """Values of mean 0 and deviation 1; as they are if all are equal."""
     deviation = float(values.std())
     return np.asarray((values - values.mean()) / (deviation if deviation > 0 else 1.0))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 from optmap.base.names import choose
 from optmap.search.bayes.encoding import Encoding, Orders, Tiles, encoding_of
@@ -20,7 +20,6 @@ from optmap.search.bayes.transfer import FEW, Ensemble, Observations, ensemble, 
 from optmap.search.explore.protocol import Brief, Proposals, Strategy
 from optmap.search.explore.settings import setting
 
-Numbers = NDArray[np.float64]
 EVALUATIONS = 200
 """Mappings that are judged where no budget is given."""
 POOL = 512
@@ -53,11 +52,11 @@ class _Seen:
     """What a search has seen."""
 
     encoding: Encoding
-    points: Numbers
+    points: Floats
     """Rounded."""
-    values: Numbers
+    values: Floats
     sources: list[Surrogate]
-    elders: Numbers
+    elders: Floats
     """(points, axes): the best points of the sources."""
     kernel: object = None
     fitted: int = 0
@@ -73,12 +72,12 @@ class _Seen:
                 self.kernel, self.fitted = own.kernel, len(self.values)
         return ensemble(self.sources, own, rng)
 
-    def parents(self) -> Numbers:
+    def parents(self) -> Floats:
         """Points that are worth to be varied."""
         best = self.points[self.values.argsort(kind="stable")[:PARENTS]]
         return best if len(best) == PARENTS else np.concatenate([best, self.elders])[:PARENTS]
 
-    def new(self, points: Numbers) -> Numbers:
+    def new(self, points: Floats) -> Floats:
         """Points rounded to mappings that were not judged yet, each once."""
         rounded = self.encoding.encode_batch(self.encoding.decode_batch(points))
         seen = {row.tobytes() for row in np.round(self.points, 9)}
@@ -134,7 +133,7 @@ def _begun(brief: Brief[BayesianSettings]) -> _Seen:
     )
 
 
-def sobol(axes: int, count: int, rng: np.random.Generator) -> Numbers:
+def sobol(axes: int, count: int, rng: np.random.Generator) -> Floats:
     """(count, axes): scrambled Sobol' points; of no axis, one point."""
     from scipy.stats import qmc
 
@@ -144,12 +143,12 @@ def sobol(axes: int, count: int, rng: np.random.Generator) -> Numbers:
     return np.asarray(qmc.Sobol(axes, rng=rng).random_base2(power)[:count], np.float64)
 
 
-def _first(state: _Seen, count: int, rng: np.random.Generator) -> Numbers:
+def _first(state: _Seen, count: int, rng: np.random.Generator) -> Floats:
     """What the sources make likely, optimistically."""
     return _batch(state, Acquisition.UCB, count, rng)
 
 
-def _batch(state: _Seen, kind: Acquisition, count: int, rng: np.random.Generator) -> Numbers:
+def _batch(state: _Seen, kind: Acquisition, count: int, rng: np.random.Generator) -> Floats:
     """(count or fewer, axes): the next points to be judged."""
     if count < 1:
         return np.empty((0, state.encoding.size))
@@ -170,7 +169,7 @@ def _batch(state: _Seen, kind: Acquisition, count: int, rng: np.random.Generator
     return pool[chosen]
 
 
-def varied(parents: Numbers, count: int, rng: np.random.Generator) -> Numbers:
+def varied(parents: Floats, count: int, rng: np.random.Generator) -> Floats:
     """(count, axes): points that differ from some good ones in a few axes, or mix two of them."""
     axes = parents.shape[1]
     if not len(parents) or not axes:
@@ -189,7 +188,7 @@ def _save(brief: Brief[BayesianSettings], state: _Seen) -> None:
         observations_of(state.encoding, state.points, state.values, brief.merit.value).save(brief.settings.save)
 
 
-def observations_of(encoding: Encoding, points: Numbers, values: Numbers, objective: str = "") -> Observations:
+def observations_of(encoding: Encoding, points: Floats, values: Floats, objective: str = "") -> Observations:
     """Judged points of an encoding, to be saved or handed on.
 
     Args:

@@ -14,12 +14,11 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 from optmap.base.extras import install
 
-Numbers = NDArray[np.float64]
 PACKAGES = {"sklearn": "scikit-learn", "bayes_opt": "bayesian-optimization", "SALib": "SALib"}
 """What modules are installed as."""
 FLOOR = 1e-9
@@ -52,7 +51,7 @@ def library(name: str) -> Any:
         ) from error
 
 
-def normal_scores(values: Numbers) -> Numbers:
+def normal_scores(values: Floats) -> Floats:
     """Normal quantiles of the ranks, the least value the largest; equal and infinite values have one rank.
 
     Args:
@@ -70,11 +69,11 @@ class Surrogate:
 
     process: Any
     """scikit-learn's."""
-    points: Numbers
-    scores: Numbers
+    points: Floats
+    scores: Floats
 
     @classmethod
-    def fit(cls, points: Numbers, scores: Numbers, kernel: Any = None) -> Surrogate:
+    def fit(cls, points: Floats, scores: Floats, kernel: Any = None) -> Surrogate:
         """A process through points.
 
         Args:
@@ -97,18 +96,18 @@ class Surrogate:
         """With the numbers that were found."""
         return self.process.kernel_
 
-    def predict(self, points: Numbers) -> tuple[Numbers, Numbers]:
+    def predict(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the scores at points (points, axes)."""
         if not len(points):
             return np.empty(0), np.empty(0)
         mean, deviation = self.process.predict(points, return_std=True)
         return np.asarray(mean), np.maximum(deviation, FLOOR)
 
-    def believing(self, point: Numbers, score: float) -> Surrogate:
+    def believing(self, point: Floats, score: float) -> Surrogate:
         """The same with one more point, as if its score were known: how a batch is chosen one by one."""
         return Surrogate.fit(np.vstack([self.points, point]), np.append(self.scores, score), self.kernel)
 
-    def left_out(self) -> tuple[Numbers, Numbers]:
+    def left_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the score of each point, as the others predict it."""
         from scipy.linalg import cho_solve
 
@@ -123,7 +122,7 @@ def _kernel() -> Any:
     return smooth + kernels.WhiteKernel(1e-3, (1e-6, 1e-1))
 
 
-def acquisition(kind: Acquisition, best: float) -> Callable[[Numbers, Numbers], Numbers]:
+def acquisition(kind: Acquisition, best: float) -> Callable[[Floats, Floats], Floats]:
     """What points are worth, by mean and standard deviation of their scores.
 
     Args:
@@ -138,8 +137,8 @@ def acquisition(kind: Acquisition, best: float) -> Callable[[Numbers, Numbers], 
     return _of(improvement)
 
 
-def _of(function: Any) -> Callable[[Numbers, Numbers], Numbers]:
-    def worth(mean: Numbers, deviation: Numbers) -> Numbers:
+def _of(function: Any) -> Callable[[Floats, Floats], Floats]:
+    def worth(mean: Floats, deviation: Floats) -> Floats:
         return np.asarray(function.base_acq(mean, deviation), np.float64)
 
     return worth

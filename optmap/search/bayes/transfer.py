@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 from optmap.base.writing import to_json, write_text
 from optmap.files.fields import Fields
@@ -21,7 +21,6 @@ from optmap.files.reading import read_json
 from optmap.search.bayes.encoding import Encoding
 from optmap.search.bayes.surrogate import Surrogate, normal_scores
 
-Numbers = NDArray[np.float64]
 SCHEMA = "optmap.bayes-observations/1"
 """Of the file: `axes` (names), `points` (lists of numbers from 0 to 1), `values` (null where not valid), and
 `workload`, `machine` and `objective` for the reader."""
@@ -37,9 +36,9 @@ class Observations:
 
     axes: tuple[str, ...]
     """Names, as `Encoding.names`."""
-    points: Numbers
+    points: Floats
     """(points, axes)."""
-    values: Numbers
+    values: Floats
     """(points,): what was minimised; infinite where not valid."""
     workload: str = ""
     machine: str = ""
@@ -50,7 +49,7 @@ class Observations:
         axes = tuple(" ".join(names.get(word, word) for word in axis.split(" ")) for axis in self.axes)
         return replace(self, axes=axes)
 
-    def on(self, encoding: Encoding) -> Numbers:
+    def on(self, encoding: Encoding) -> Floats:
         """(points, axes of the encoding): the points there; in the middle of axes that they have not.
 
         Raises:
@@ -118,10 +117,10 @@ class Ensemble:
     """Processes of several searches, the new one last; alone if there are no others."""
 
     members: tuple[Surrogate, ...]
-    weights: Numbers
+    weights: Floats
     """(members,), of sum 1."""
 
-    def predict(self, points: Numbers) -> tuple[Numbers, Numbers]:
+    def predict(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the scores at points (points, axes)."""
         used = [
             (weight, member.predict(points))
@@ -132,7 +131,7 @@ class Ensemble:
         variance = sum((weight**2 * deviation**2 for weight, (_, deviation) in used), np.zeros(len(points)))
         return mean, np.sqrt(variance)
 
-    def believing(self, point: Numbers, score: float) -> Ensemble:
+    def believing(self, point: Floats, score: float) -> Ensemble:
         """The same with one more point, as if its score were known, in every process that counts."""
         members = tuple(
             member.believing(point, score) if weight else member
@@ -160,7 +159,7 @@ def ensemble(sources: Sequence[Surrogate], own: Surrogate | None, rng: np.random
     return Ensemble(members=members, weights=(best / best.sum(axis=0)).mean(axis=1))
 
 
-def _losses(mean: Numbers, deviation: Numbers, scores: Numbers, rng: np.random.Generator) -> Numbers:
+def _losses(mean: Floats, deviation: Floats, scores: Floats, rng: np.random.Generator) -> Floats:
     """(SAMPLES,): pairs of points that draws from a process rank otherwise than they are."""
     drawn = mean + deviation * rng.standard_normal((SAMPLES, len(mean)))
     above = scores[:, None] > scores

@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Floats, Ints
 from optmap.machines.fabric import Direction
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.search.accelerators.fitting import Fitting
 from optmap.symbolic.numbers import divisors_of
 
-Numbers = NDArray[np.float64]
-"""Of the shape that is said."""
 SHARE = 0.75
 """Of the units that the best filling of a mesh axis uses, those that every filling must use."""
 SHARPNESS = 3.0
@@ -41,9 +38,9 @@ class Ways:
     """0 for x, 1 for y."""
     dims: tuple[int, ...]
     """That occur in a filling."""
-    fillings: Integers
+    fillings: Ints
     """(fillings, all dims): ways beside those that rules demand."""
-    directions: Numbers = field(init=False)
+    directions: Floats = field(init=False)
     """(fillings, dims): logarithms of the ways, the largest 1."""
 
     def __post_init__(self) -> None:
@@ -55,7 +52,7 @@ class Ways:
         """The dims that need an axis: none where there is no choice."""
         return self.dims if len(self.dims) > 1 else ()
 
-    def decode(self, keys: Numbers, trips: Integers, left: Integers, keeps: Booleans, fitting: Fitting) -> Integers:
+    def decode(self, keys: Floats, trips: Ints, left: Ints, keeps: Flags, fitting: Fitting) -> Ints:
         """(nests, dims): the ways of every nest.
 
         Args:
@@ -73,7 +70,7 @@ class Ways:
             found[part] = self.fillings[self._nearest(keys[part], valid)]
         return found
 
-    def _valid(self, trips: Integers, left: Integers, keeps: Booleans, fitting: Fitting) -> Booleans:
+    def _valid(self, trips: Ints, left: Ints, keeps: Flags, fitting: Fitting) -> Flags:
         """(nests, fillings): which of them have their factors left and fit."""
         valid = np.ones((len(left), len(self.fillings)), bool)
         for dim in self.dims:
@@ -91,7 +88,7 @@ class Ways:
             valid[rows, places] = fitting.fit_from(self.memory, grown, keeps[rows])
         return valid
 
-    def _nearest(self, keys: Numbers, valid: Booleans) -> Integers:
+    def _nearest(self, keys: Floats, valid: Flags) -> Ints:
         """(nests,): numbers of the fillings; of several in one direction the largest."""
         sizes = self.fillings.prod(axis=1)
         used = np.where(valid, sizes, 0)
@@ -105,7 +102,7 @@ class Ways:
         near = away <= away.min(axis=1, keepdims=True) + 1e-9
         return np.asarray(np.where(near, sizes, 0).argmax(axis=1))
 
-    def encode(self, ways: Integers) -> Numbers:
+    def encode(self, ways: Ints) -> Floats:
         """(nests, axes): keys that lead to ways (nests, all dims)."""
         logs = np.log(ways[:, list(self.axes)].astype(np.float64))
         most = logs.max(axis=1, keepdims=True, initial=0)
@@ -113,7 +110,7 @@ class Ways:
         return np.asarray(directions ** (1 / SHARPNESS))
 
 
-def fillings(direction: Direction, extents: tuple[int, ...], base: tuple[int, ...]) -> Integers:
+def fillings(direction: Direction, extents: tuple[int, ...], base: tuple[int, ...]) -> Ints:
     """(fillings, dims): all ways along an axis beside those that rules demand.
 
     Args:

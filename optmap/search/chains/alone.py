@@ -1,4 +1,7 @@
-"""Statements of a chain by themselves: tiles by method `mopt`, functions in place where a result is complete."""
+"""Statements of a chain by themselves, functions in place where a result is complete.
+
+Tiles are those of method `mopt`, or in one memory those of `iooub`, which keeps every tensor at a place of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,22 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from math import inf
 from typing import TypeVar
 
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.bounds.chains.counts import starts_empty
-from optmap.count.trees import count_tree
+from optmap.count.trees import count_boxes
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.forms import path_of, several_trips
 from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import BOTTLENECK
+from optmap.search.chains.held_paths import held_path
 from optmap.search.chains.rows_beside import beside, named_rows, rows_beside, rows_of, without_rows
-from optmap.search.chains.trees import Branch, keeps, loops
+from optmap.search.chains.trees import Branch, keeps, loops, sequence_of
 from optmap.search.method import METHODS
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
@@ -29,6 +35,8 @@ P = TypeVar("P")
 """What is chosen."""
 BY = "mopt"
 """Name of the method that finds tiles."""
+HELD = 0.2
+"""Share of the time that is left in which a place is looked for for every tensor of a statement."""
 
 
 def _check_alone(workload: Workload) -> None:
@@ -140,6 +148,7 @@ def path_by_itself(
     *,
     empty: bool,
     tail: Ordered[str] = (),
+    held: bool = False,
 ) -> Branch | None:
     """A statement on some levels, from its outermost loops inwards; None if none of its tiles fit.
 
@@ -150,6 +159,7 @@ def path_by_itself(
         left: iterations of its dims.
         empty: whether the result of a product starts empty.
         tail: functions in place for whose statistics of rows there is room beside every tile.
+        held: whether every tensor of a product is kept at a place of its own, in one memory; else a tile of each is.
     """
     workload = question.workload
     if not statement.multiplies:
@@ -172,10 +182,10 @@ def path_by_itself(
         objective = BOTTLENECK
     asked = replace(question, workload=alone, machine=machine, method=BY, objective=objective, progress=None)
     try:
-        tiles = method.run(asked).found.tiles
+        nodes = _held_nodes(asked) if held else path_of(method.run(asked).found.tiles, alone, machine).nodes
     except InfeasibleError:
         return None
-    return tuple(named_rows(node, rows) for node in several_trips(path_of(tiles, alone, machine).nodes, left))
+    return None if nodes is None else tuple(named_rows(node, rows) for node in several_trips(nodes, left))
 
 
 def in_words_of(level: Level, chain: Workload, alone: Workload) -> Level:
@@ -219,32 +229,49 @@ def one_after_other(workload: Workload, memory: str, branches: Ordered[Branch], 
         if workload.roles[name] is TensorRole.INTERMEDIATE and place not in inside:
             stored.setdefault(place, name)
     rows = [each.name for each in kept_tensors(workload).statistics if each.name not in inside]
-    return (*keeps(memory, [*stored.values(), *rows]), *in_turn(branches))
-
-
-def in_turn(branches: Ordered[Branch]) -> Branch:
-    """Branches one after the other."""
-    return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
+    return (*keeps(memory, [*stored.values(), *rows]), *sequence_of(branches))
 
 
 def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch] | None:
     workload, machine = question.workload, question.machine
     statement, extents = workload.statement(name), workload.extents
-    path = path_by_itself(question, machine, statement, extents, empty=starts_empty(workload, name), tail=tail)
-    if path is None:
-        return None
+    by_itself = partial(
+        path_by_itself, question, machine, statement, extents, empty=starts_empty(workload, name), tail=tail
+    )
+    names = [access.name for access in statement.inputs]
+    several = statement.multiplies and not machine.levels[1:] and len(set(names)) == len(names)
     levels = [level.name for level in machine.levels]
-    behind = [path, *(_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)]
-    joined = with_functions(workload, path, statement, tail=tail, levels=levels, left=extents)
-    if joined is None or not tail:
-        return behind
-    costs = []
-    for each in ([joined], behind):
-        nodes = one_after_other(workload, machine.memory, each, ())
+    choices: list[list[Branch]] = []
+    for held in (True, False) if several else (False,):
+        path = by_itself(held=held)
+        if path is not None:
+            behind = (_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)
+            joined = with_functions(workload, path, statement, tail=tail, levels=levels, left=extents) if tail else None
+            choices += [] if joined is None else [[joined]]
+            choices.append([path, *behind])
+            if held and (joined is not None or not tail):
+                break  # one tile of each tensor moves no less
+
+    def cost(branches: list[Branch]) -> Fraction | float:
+        nodes = one_after_other(workload, machine.memory, branches, ())
         part, counted = without_rows(part_of(workload, (name, *tail)), nodes)
-        count = count_tree(MappingTree(workload=part, machine=machine, nodes=counted))
-        costs.append(count.value_of(question.objective, part, machine))
-    return [joined] if costs[0] <= costs[1] else behind
+        count = count_boxes(MappingTree(workload=part, machine=machine, nodes=counted))
+        return inf if count is None or count.broken else count.value_of(question.objective, part, machine)
+
+    return min(choices, key=cost) if choices[1:] else next(iter(choices), None)
+
+
+def _held_nodes(question: Question) -> Branch | None:
+    """The best tiling of one memory with a place for every tensor; None if nothing fits, or only a walk counts it."""
+    from optmap.search.iooub.one_memory import whole_tiles
+
+    workload, machine = question.workload, question.machine
+    found = whole_tiles(question, question.clock.share(HELD), rolled=1)
+    if found is None:
+        return None
+    nodes = several_trips(held_path(workload, found[1], found[0]), workload.extents)
+    tree = MappingTree(workload=workload, machine=machine, nodes=nodes)
+    return None if count_boxes(tree) is None else nodes
 
 
 def _element_by_element(

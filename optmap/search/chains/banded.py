@@ -17,10 +17,11 @@ from itertools import product
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.search.chains.banded_sizes import MemberSizes, first_sizes, pinned_gains, sizes_of, sums
 from optmap.search.chains.family import Fused
 from optmap.search.chains.least import STAYS
-from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes
+from optmap.search.chains.meeting import ROUNDS, BandMeeting, meeting_of, near_sizes
 from optmap.search.chains.pair import PairOperand, ProductPair
 from optmap.workloads.band import IndexBand
 

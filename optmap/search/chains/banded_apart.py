@@ -13,8 +13,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.search.chains.banded_sizes import sums
-from optmap.search.chains.meeting import ROUNDS, BandMeeting, Ints, meeting_of, near_sizes, tried_sizes
+from optmap.search.chains.meeting import KEPT, ROUNDS, BandMeeting, meeting_of, near_sizes, tried_sizes
 from optmap.search.chains.pair import PairOperand
 from optmap.search.chains.streaming import Alone, Apart
 from optmap.workloads.band import IndexBand
@@ -261,7 +262,7 @@ class _Kept:
             return 0, 0, False
         return many, max(saves), saves[1] > saves[0]
 
-    @lru_cache(maxsize=1024)  # noqa: B019  (these are few, and kept)
+    @lru_cache(maxsize=KEPT)  # noqa: B019  (these are few, and kept)
     def _gains(self, one: int) -> tuple[Ints, Ints]:
         """Words that are saved by pinning so many of the first indices of the second group, and of the last ones.
 

@@ -8,7 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from optmap.search.chains.meeting import BandMeeting, Ints, tried_sizes
+from optmap.base.arrays import Ints
+from optmap.search.chains.meeting import BandMeeting, tried_sizes
 
 PARTS = (1, 2, 3, 4, 6, 10, 16, 32)
 """Blocks of an outer tile that are tried first."""
@@ -92,7 +93,6 @@ def pinned_gains(meeting: BandMeeting, sizes: MemberSizes) -> PinnedGains:
     return PinnedGains(by_tile, by_block, np.array(saves, np.int64))
 
 
-@lru_cache(maxsize=1024)
 def _pinned_gains(meeting: BandMeeting, tile: int, block: int) -> Ints:
     again = np.maximum(meeting.turned.visits(tile, block) - 1, 0)
     return np.maximum(sums(again), sums(again[::-1]))
@@ -105,9 +105,9 @@ def sums(some: Ints) -> Ints:
     return found
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=2)
 def first_sizes(meeting: BandMeeting) -> MemberSizes:
-    """What is tried first."""
+    """What is tried first; that of both sides is kept, as gains by pinned indices take some hundred megabytes."""
     found = [
         (tile, inner, block)
         for tile, inner in product(*(tried_sizes(extent).tolist() for extent in meeting.extents))

@@ -17,6 +17,7 @@ from itertools import combinations, pairwise, permutations, product, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.machines.given import homes_of
@@ -27,7 +28,6 @@ from optmap.workloads.single import is_of_rows, product_alone, touched_alone
 from optmap.workloads.workload import Workload
 
 Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.125)
 """Of the room of a level that what stays may take: the best block of each is tried."""
 NEXT = 3

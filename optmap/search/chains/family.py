@@ -23,14 +23,13 @@ from functools import lru_cache
 from math import gcd, isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.search.chains.least import STAYS, least_words
 from optmap.search.chains.pair import PairOperand, ProductPair, Side
 from optmap.search.chains.pins import pinned_parts, saved_at_most
 
-Ints = NDArray[np.int64]
 FAMILY = (
     "fused: outer tiles, inner tiles and blocks of the intermediate, each operand staying or streaming; unfused: a "
     "tile of each product staying, the intermediate stored or kept whole; of every number of tiles the smallest ones, "
@@ -69,10 +68,6 @@ class Fused:
     """Whether the last indices are pinned, and not the first ones."""
     firsts: tuple[int, int] = (0, 0)
     """Sizes of the first outer tile and of the first inner tile where these are shorter; else 0."""
-
-    def pinned_part(self, extent: int, count: int) -> range:
-        """The indices of the inner side that are pinned: so many of them all."""
-        return range(extent - count, extent) if self.last else range(count)
 
 
 @lru_cache(maxsize=256)

@@ -25,15 +25,14 @@ from enum import Enum
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.search.chains.family import even_blocks, smallest_tiles
 from optmap.search.chains.gate import Gate, GateOperand
 from optmap.search.chains.pins import pinned_parts, saved_at_most
 from optmap.search.chains.streaming import Apart, best_apart, products_of
 
-Ints = NDArray[np.int64]
 Lines = tuple[Ints, Ints]
 """Words for each index of a block, and words beside these."""
 FAMILY = (

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from optmap.base.errors import InfeasibleError, InputError, LimitError
-from optmap.count.trees import count_tree
+from optmap.base.packing import heaviest_packing
+from optmap.count.trees import count_boxes, count_tree
 from optmap.mappings.kept_tensors import kept_tensors
 from optmap.mappings.tree import MappingTree
 from optmap.search.chains.alone import (
@@ -30,11 +31,11 @@ from optmap.workloads.chain import TensorRole
 
 FAMILY = (
     "one after the other, with what is between them in the memory: runs of products and gates, each the best of its "
-    "family, and statements by themselves, products by method mopt, functions of rows and of several tensors element "
-    "by element"
+    "family, and statements by themselves, products by methods mopt and iooub, functions of rows and of several "
+    "tensors element by element"
 )
 """The mappings among which the best is looked for, in words."""
-APART = "every statement by itself, products by method mopt, all that is between them in the memory"
+APART = "every statement by itself, products by methods mopt and iooub, all that is between them in the memory"
 """Of these the mapping without parts."""
 Find = Callable[[Question], Branch | None]
 """From a question of a part to the nodes of its best mapping; None if nothing fits. What it raises is no part."""
@@ -87,6 +88,18 @@ class ChainGraph:
             raise InfeasibleError(f"{self.question.machine.name} has no room for tiles of {self.workload.title}")
         return nodes
 
+    def apart(self) -> tuple[Branch, int] | None:
+        """Every statement by itself: the nodes, and words that they move.
+
+        Returns:
+            None if one finds no place, or only a walk counts them.
+        """
+        nodes, machine = self._nodes(()), self.question.machine
+        if nodes is None:
+            return None
+        count = count_boxes(MappingTree(workload=self.workload, machine=machine, nodes=nodes))
+        return None if count is None else (nodes, self.question.objective.words(count.moved, machine)[0])
+
     def _chosen(self, parts: Sequence[ChainPart]) -> tuple[ChainPart, ...]:
         """The parts with which the fewest words move: what one saves does not depend on what others do."""
         apart = self._words(())
@@ -100,8 +113,11 @@ class ChainGraph:
                 known |= {} if words is None else {some: words}
             return min(known, key=known.__getitem__, default=())
         saves = {part.makes: apart - words for part in parts if (words := self._words((part,))) is not None}
+        order = list(self.tails)
         paying = [part for part in parts if saves.get(part.makes, 0) > 0]
-        return max(disjoint(paying, _makes), key=lambda some: sum(saves[part.makes] for part in some))
+        paying.sort(key=lambda part: [order.index(name) for name in part.makes])
+        chosen = heaviest_packing([frozenset(part.makes) for part in paying], [saves[part.makes] for part in paying])
+        return tuple(paying[number] for number in chosen)
 
     def _words(self, parts: Sequence[ChainPart]) -> int | None:
         """Words that the whole chain moves with some parts done together; None if a statement finds no place."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.errors import InputError
 from optmap.machines.machine import Level
 from optmap.questions.objective import Combination
@@ -24,8 +24,6 @@ from optmap.search.chains.gate import Gate, GateOperand, gate_of
 from optmap.search.chains.pair import ProductPair, pair_of, steps_of
 from optmap.search.question import Question
 from optmap.workloads.workload import Workload
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

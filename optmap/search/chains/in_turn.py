@@ -7,42 +7,35 @@ groups are chosen so that the objective of the whole chain is least.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import islice
 
-from optmap.base.errors import InfeasibleError, InputError
-from optmap.count.meshes.in_turn import count_in_turn
-from optmap.count.meshes.turn_results import InTurnCount, TurnCost
+from optmap.base.errors import InputError
 from optmap.machines.fabric import Fabric, fabric_of
 from optmap.mappings.kept_tensors import kept_tensors
-from optmap.mappings.nodes import Compute, Keep, Loop, Node
-from optmap.mappings.parts import branch_of
+from optmap.mappings.nodes import Compute, Node
 from optmap.mappings.tree import MappingTree
-from optmap.questions.options import Merit, TileRule
-from optmap.search.chains.alone import in_turn, one_after_other, part_of, tails_of
+from optmap.questions.options import Merit
+from optmap.search.chains.alone import one_after_other
 from optmap.search.chains.blocks import (
     BlockChoice,
     GroupBlock,
     TurnGroup,
-    accesses_to,
     common_levels,
     level_choices,
     stays_inside,
 )
 from optmap.search.chains.turn_family import FamilySearch
 from optmap.search.chains.turn_members import TurnMember
-from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
+from optmap.search.chains.turn_segments import FINAL, SKETCH, TurnSegment, TurnSegments, totals
 from optmap.search.chains.turn_texts import APART, FAMILY, PAIR, ROWS_BEHIND, notes_of, proof_of
 from optmap.search.exact.solve import TRUST
 from optmap.search.found import SAME, Found
 from optmap.search.leasts import FamilyBound
 from optmap.search.question import Question
-from optmap.workloads.single import has_nest, is_of_rows, product_alone
+from optmap.workloads.single import is_of_rows
 
-SKETCH, FINAL = "sunstone", "exact"
-"""Methods that map one statement: blocks are compared by the first, the best one is mapped by the second."""
 LONGEST = 4
 """Statements that are done together, at most."""
 EACH = 0.1
@@ -73,54 +66,24 @@ def apart(question: Question) -> Found:
     return _InTurn(question).best(together=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Segment:
-    """Some neighbours with the nodes that do them, and what they cost."""
-
-    names: tuple[str, ...]
-    group: TurnGroup | None
-    block: GroupBlock | None
-    nodes: tuple[Node, ...]
-    rows: tuple[TurnCost, ...]
-
-    def cost(self, merit: Merit) -> Fraction:
-        """The objective of these alone."""
-        return merit.of(*_sums(self.rows))
-
-
-def _sums(rows: Iterable[TurnCost]) -> tuple[Fraction, int, int]:
-    """Energy, cycles and cycles of ports of all."""
-    every = list(rows)
-    energy = sum((row.energy_pj for row in every), Fraction(0))
-    return energy, sum(row.cycles for row in every), sum(row.port_cycles for row in every)
-
-
-def _all_rows(way: Iterable[_Segment]) -> Iterator[TurnCost]:
-    return (row for segment in way for row in segment.rows)
-
-
 class _InTurn:
     """Looks for mappings of one chain."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.workload, self.machine = question, question.workload, question.machine
-        self.tails = tails_of(self.workload)
+        self.segments = TurnSegments(question)
+        self.tails, self.alone = self.segments.tails, self.segments.alone
         self.names = tuple(self.tails)
-        nested = [each.name for each in self.workload.statements if has_nest(self.workload, each.name)]
-        self.alone = {name: product_alone(self.workload, name) for name in nested}
         self.fabrics: dict[str, Fabric] = {name: fabric_of(alone, self.machine) for name, alone in self.alone.items()}
         self.merit = question.merit
-        self.share = 1.0
-        self.nests: dict[object, tuple[Node, ...] | None] = {}
-        self.shown: dict[object, tuple[Fraction, tuple[Node, ...]]] = {}
 
     def best(self, *, together: bool) -> Found:
         """The best mapping that was found."""
         question = self.question
-        segments = [self._single(name, FINAL) for name in self.names]
+        segments = [self.segments.single(name, FINAL) for name in self.names]
         notes: list[str] = []
         if together:
-            self.share = EACH
+            self.segments.share = EACH
             groups = self._groups(notes)
             self._refine(self._chosen(segments, groups), groups)
             segments = self._chosen(segments, groups)
@@ -153,13 +116,13 @@ class _InTurn:
         """Whether it is a family that is searched as a whole: of a pair, or of statements one after the other."""
         return len(self.alone) == len(self.names) and not (together and len(self.names) > 2)
 
-    def _cost(self, segments: list[_Segment]) -> Fraction:
+    def _cost(self, segments: list[TurnSegment]) -> Fraction:
         """The objective of segments one after the other."""
-        return self.merit.of(*_sums(_all_rows(segments)))
+        return self.merit.of(*totals(segments))
 
     def _proved(
-        self, segments: list[_Segment], notes: list[str], *, together: bool
-    ) -> tuple[list[_Segment], FamilyBound | None]:
+        self, segments: list[TurnSegment], notes: list[str], *, together: bool
+    ) -> tuple[list[TurnSegment], FamilyBound | None]:
         """The best of the family and what it is proved by; what is given where no family is searched.
 
         Args:
@@ -177,7 +140,7 @@ class _InTurn:
                 best.append(way)
             return None if way is None else self._cost(way)
 
-        search = FamilySearch(self.question, self.fabrics, counted, self.shown)
+        search = FamilySearch(self.question, self.fabrics, counted, self.segments.shown)
         try:
             proof = search.run(self._cost(segments), together=together)
         except InputError as error:  # that the exact search cannot count
@@ -189,20 +152,23 @@ class _InTurn:
             return segments, None
         return best[-1], proof
 
-    def _way(self, member: TurnMember, nests: dict[object, tuple[Node, ...]]) -> list[_Segment] | None:
+    def _way(self, member: TurnMember, nests: dict[object, tuple[Node, ...]]) -> list[TurnSegment] | None:
         """A member with the nests of its statements; None if it does not fit."""
-        self.nests |= {(key, FINAL): nodes for key, nodes in nests.items()}
+        self.segments.nests |= {(key, FINAL): nodes for key, nodes in nests.items()}
         found = []
         for group, block in member.segments:
-            whole = self._segment(group, block, FINAL) if group.inner else self._single(group.names[0], FINAL)
+            if group.inner:
+                whole = self.segments.together(group, block, FINAL)
+            else:
+                whole = self.segments.single(group.names[0], FINAL)
             if whole is None:
                 return None
             found.append(whole)
         return found
 
-    def _groups(self, notes: list[str]) -> dict[tuple[int, int], list[_Segment]]:
+    def _groups(self, notes: list[str]) -> dict[tuple[int, int], list[TurnSegment]]:
         """Ways to do neighbours together, by the number of the first one and of that behind the last."""
-        groups: dict[tuple[int, int], list[_Segment]] = {}
+        groups: dict[tuple[int, int], list[TurnSegment]] = {}
         reasons: list[str] = []
         for first in range(len(self.names)):
             for beyond in range(first + 2, min(len(self.names), first + LONGEST) + 1):
@@ -213,9 +179,9 @@ class _InTurn:
             notes += [f"nothing is kept on chip: {reason}" for reason in reasons[:1]]
         return groups
 
-    def _chosen(self, single: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> list[_Segment]:
+    def _chosen(self, single: list[TurnSegment], groups: dict[tuple[int, int], list[TurnSegment]]) -> list[TurnSegment]:
         """The segments, one after the other, with the least objective of all together."""
-        kept: list[list[list[_Segment]]] = [[[]]]
+        kept: list[list[list[TurnSegment]]] = [[[]]]
         for beyond in range(1, len(self.names) + 1):
             ways = [[*before, single[beyond - 1]] for before in kept[beyond - 1]]
             for (first, last), found in groups.items():
@@ -224,7 +190,7 @@ class _InTurn:
             kept.append(self._undominated(ways))
         return min(kept[-1], key=self._cost)
 
-    def _refine(self, chosen: list[_Segment], groups: dict[tuple[int, int], list[_Segment]]) -> None:
+    def _refine(self, chosen: list[TurnSegment], groups: dict[tuple[int, int], list[TurnSegment]]) -> None:
         """Nests of groups by the better method: of what was chosen, of what looked best, then of other good blocks.
 
         Args:
@@ -236,30 +202,30 @@ class _InTurn:
         rest = (
             []
             if self.searched(together=True)
-            else sorted((each for found in groups.values() for each in found), key=lambda each: each.cost(self.merit))
+            else sorted((each for found in groups.values() for each in found), key=lambda each: self._cost([each]))
         )
-        done = set[int]()
+        done = set[tuple[TurnGroup, GroupBlock]]()
         for segment in [*chosen, *firsts, *rest]:
-            if segment.group is None or segment.block is None or id(segment) in done:
+            if segment.group is None or segment.block is None or (segment.group, segment.block) in done:
                 continue
             if self.question.clock.left < LEFT * self.question.time_limit:
                 return
-            done.add(id(segment))
-            better = self._segment(segment.group, segment.block, FINAL)
+            done.add((segment.group, segment.block))
+            better = self.segments.together(segment.group, segment.block, FINAL)
             if better is not None:
                 groups[places[segment.names]].append(better)
 
     @staticmethod
-    def _undominated(ways: list[list[_Segment]]) -> list[list[_Segment]]:
+    def _undominated(ways: list[list[TurnSegment]]) -> list[list[TurnSegment]]:
         """Ways of which no other one is as good in energy, cycles and cycles of ports."""
-        found: list[tuple[tuple[Fraction, int, int], list[_Segment]]] = []
-        priced = ((_sums(_all_rows(way)), way) for way in ways)
+        found: list[tuple[tuple[Fraction, int, int], list[TurnSegment]]] = []
+        priced = ((totals(way), way) for way in ways)
         for (energy, cycles, ports), way in sorted(priced, key=lambda pair: pair[0]):
             if not any(e <= energy and c <= cycles and p <= ports for (e, c, p), _ in found):
                 found.append(((energy, cycles, ports), way))
         return [way for _, way in found]
 
-    def _together(self, names: tuple[str, ...], reasons: list[str]) -> Iterator[_Segment]:
+    def _together(self, names: tuple[str, ...], reasons: list[str]) -> Iterator[TurnSegment]:
         """Ways to do some neighbours together; why there are none is added to the reasons."""
         if not self.alone.keys() >= {*names}:  # a function of rows of something that stays as it is
             return
@@ -286,107 +252,14 @@ class _InTurn:
                 if self.question.clock.late:
                     return
                 self.question.tell(f"{' and '.join(names)} in blocks {dict(block.loops)}")
-                segment = self._segment(group, block, SKETCH)
+                segment = self.segments.together(group, block, SKETCH)
                 if segment is not None:
                     yield segment
 
     def _accesses(self, name: str) -> list[str]:
         return [access.name for access in self.workload.statement(name).accesses]
 
-    def _single(self, name: str, method: str) -> _Segment:
-        alone = self.alone.get(name)
-        nodes = (Compute(statement=name),) if alone is None else self._nest(NestProblem(alone=alone), method)
-        found = None if nodes is None else self._counted((name,), None, None, nodes)
-        if found is None:
-            raise InfeasibleError(
-                f"{name} of {self.workload.title} has no mapping on {self.machine.name} in perfect factors"
-            )
-        return found
-
-    def _segment(self, group: TurnGroup, block: GroupBlock, method: str) -> _Segment | None:
-        """A group cut into blocks; None if a statement finds no place."""
-        homes = homes_in(self.machine, group, block)
-        branches = []
-        for problem in problems_of(self.workload, self.machine, group, block):
-            nodes = self._nest(problem, method)
-            if nodes is None:
-                return None
-            branches.append(nodes)
-            if self.workload.stored_as[problem.name] in dict(group.inner):
-                branches += [(Compute(statement=each),) for each in self.tails.get(problem.name, ())]
-        around: list[Node] = [*self._keeps(group, block, homes, 0)]
-        for depth, (dim, tile) in enumerate(block.loops, 1):
-            around += [Loop(dim=dim, tile=tile), *self._keeps(group, block, homes, depth)]
-        nodes = (
-            *around,
-            *(Keep(level=level, tensors=(tensor,)) for tensor, level in group.inner),
-            *in_turn(branches),
-        )
-        return self._counted(group.names, group, block, nodes)
-
-    def _keeps(self, group: TurnGroup, block: GroupBlock, homes: dict[str, str], depth: int) -> Iterator[Keep]:
-        """Keeps behind so many loops, by the name that a tensor has there: a function in place may come behind all."""
-        for tensor, around in block.stays:
-            if around == depth:
-                named = accesses_to(self.workload, group.names, tensor)[0].name
-                yield Keep(level=homes[tensor], tensors=(named,))
-
-    def _nest(self, problem: NestProblem, method: str) -> tuple[Node, ...] | None:
-        """The nodes of a statement alone; None if it finds no place."""
-        key = problem.key, method
-        if key not in self.nests:
-            self.nests[key] = self._searched(problem, method)
-        return self.nests[key]
-
-    def _searched(self, problem: NestProblem, method: str) -> tuple[Node, ...] | None:
-        machine = problem.machine(self.machine)
-        if machine is None:
-            return None
-        asked = Question(
-            workload=problem.alone,
-            machine=machine,
-            objective=self.question.objective,
-            counting=self.question.counting,
-            tiles=TileRule.DIVISORS,
-            time_limit=max(1.0, min(self.question.clock.left / 2, self.share * self.question.time_limit)),
-            seed=self.question.seed,
-        )
-        found = mapped(asked, (method, FINAL))
-        if found is None:
-            return None
-        nodes = branch_of(found[0], problem.alone, machine, tuple(dict(problem.homes)))
-        if found[1] is not None:
-            self.shown[problem.key] = found[1], nodes
-        return nodes
-
-    def _counted(
-        self, names: tuple[str, ...], group: TurnGroup | None, block: GroupBlock | None, nodes: tuple[Node, ...]
-    ) -> _Segment | None:
-        """A segment with what it costs, counted as a chain of its own; None if it does not fit."""
-        count = self._count_of(names, group, nodes)
-        if count is None:
-            return None
-        inside = dict(group.inner) if group else {}
-        behind = [name for name in names if self.workload.stored_as[name] not in inside]
-        rows = (*count.rows, *(row for name in behind for row in self._rows_behind(name)))
-        return _Segment(names=names, group=group, block=block, nodes=nodes, rows=rows)
-
-    def _rows_behind(self, name: str) -> Iterator[TurnCost]:
-        """What functions of rows cost that are applied in place, in the outermost memory, to what a statement makes."""
-        for each in self.tails.get(name, ()):
-            if is_of_rows(self.workload.statement(each)):
-                part, nodes = part_of(self.workload, (each,)), (Compute(statement=each),)
-                yield from count_in_turn(MappingTree(workload=part, machine=self.machine, nodes=nodes)).rows
-
-    def _count_of(self, names: tuple[str, ...], group: TurnGroup | None, nodes: tuple[Node, ...]) -> InTurnCount | None:
-        inside = {tensor for tensor, _ in group.inner} if group else set()
-        handed = [name for name in names if self.workload.stored_as[name] in inside]
-        tails = (each for name in handed for each in self.tails.get(name, ()))
-        part = part_of(self.workload, (*tails, *names))
-        count = count_in_turn(MappingTree(workload=part, machine=self.machine, nodes=nodes), self.question.counting)
-        return None if count.broken else count
-
-    def _tree(self, segments: list[_Segment], inside: set[str]) -> MappingTree:
+    def _tree(self, segments: list[TurnSegment], inside: set[str]) -> MappingTree:
         """All segments one after the other."""
         branches: list[tuple[Node, ...]] = []
         for segment in segments:

@@ -18,16 +18,14 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats, Ints
 from optmap.search.chains.pair import PairOperand, ProductPair
 
 STAYS = tuple(product((False, True), repeat=4))
 """Which operands may stay: those of the outer side, then of the inner side, that of the first statement first."""
 ROUNDED = 1e-9
 """Share that floats are less than what they stand for, at least."""
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def least_words(pair: ProductPair, memory: int, outer: int, inner: Ints) -> Floats:

@@ -11,20 +11,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.workloads.band import IndexBand
 
-Ints = NDArray[np.int64]
+N = TypeVar("N", int, Ints)
+"""One number, or several."""
 FEW, MANY = 10, 24
 """Numbers of tiles of which the smallest and the largest tile is tried, and sizes beside them, in even ratios."""
-
 ROUNDS = 4
 """How often sizes near the best ones are tried, as long as a better one is among them."""
 LEAST = 4
 """Sizes below and above the best one that are tried in the end, at least."""
+KEPT = 128
+"""Arrays with a number per index that are kept of each kind: few of them are asked for again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +102,13 @@ class BandMeeting:
         Returns:
             Of each tile the number of its size, its first index and the one beyond, in order.
         """
-        ahead = -first % tiles
+        ahead = _ahead(first, tiles)
         many = -(-(self.extents[0] + ahead) // tiles)
         size = np.repeat(np.arange(tiles.size), many)
         start = (np.arange(size.size) - (np.cumsum(many) - many)[size]) * tiles[size] - ahead[size]
         return size, np.maximum(start, 0), np.minimum(start + tiles[size], self.extents[0])
 
-    @lru_cache(maxsize=1024)  # noqa: B019  (meetings are few, and kept)
+    @lru_cache(maxsize=KEPT)  # noqa: B019  (meetings are few, and kept)
     def visits(self, tile: int, block: int | None = None) -> Ints:
         """How many tiles of the other dim each index meets; if a block is given, blocks of these tiles."""
         (low, high), begin = self.whole, self.turned.first(tile)
@@ -153,7 +156,7 @@ class BandMeeting:
         (low, high), known = self.whole, self._most_visits
         missing = known[tiles] < 0
         for tile in np.unique(tiles[missing]).tolist() if missing.any() else ():
-            ahead = -self.turned.first(tile) % tile
+            ahead = _ahead(self.turned.first(tile), tile)
             known[tile] = np.where(high > low, (high - 1 + ahead) // tile - (low + ahead) // tile + 1, 0).max()
         return known[tiles]
 
@@ -189,7 +192,7 @@ class BandMeeting:
         size, low, high = self._strips(tiles)
         (before,) = np.nonzero(size[1:] == size[:-1])
         low, high = low[:, None], high[:, None]
-        ahead = -self.turned.firsts[inner] % inner
+        ahead = _ahead(self.turned.firsts[inner], inner)
         last, first = ((each + ahead) // inner * inner - ahead for each in (high[before] - 1, low[before + 1]))
         start = np.maximum(np.maximum(low[before], last), np.maximum(low[before + 1], first))
         end = np.minimum(np.minimum(high[before], last + inner), np.minimum(high[before + 1], first + inner))
@@ -212,7 +215,7 @@ class BandMeeting:
             found[some] -= np.add.reduceat(end - start, begin, axis=0)
         return found
 
-    @lru_cache(maxsize=1024)  # noqa: B019  (meetings are few, and kept)
+    @lru_cache(maxsize=KEPT)  # noqa: B019  (meetings are few, and kept)
     def staying_each(self, tile: int, inner: int) -> Ints:
         """The same for one size of each, index by index."""
         _, start, end = self._overlaps(np.array([tile]), np.array([inner]))
@@ -258,10 +261,15 @@ def _places_before(index: int, tile: Ints, block: Ints, first: Ints) -> Ints:
     )
 
 
+def _ahead(first: N, tile: N) -> N:
+    """So far ahead of the first index the grid of the tiles begins, as that of the steps of a `Loop` does."""
+    return -first % tile
+
+
 def _place(index: Ints, tile: int, block: int, first: int) -> Ints:
     """The number of the block of a tile in which an index is, where the first tile may be shorter."""
     if block == tile:
-        return np.asarray((index + -first % tile) // tile)
+        return np.asarray((index + _ahead(first, tile)) // tile)
     inside = index - first
     place = inside // tile * -(-tile // block) + inside % tile // block
     return np.asarray(np.where(inside < 0, (index // block) - -(-first // block), place) if first else place)

@@ -22,7 +22,6 @@ from optmap.search.chains.alone import (
     SingleStatements,
     disjoint,
     in_order,
-    in_turn,
     one_after_other,
     path_by_itself,
     tails_of,
@@ -30,7 +29,7 @@ from optmap.search.chains.alone import (
 )
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.groups import FusedGroup, FusedStep, groups_of, steps_of_levels
-from optmap.search.chains.trees import Branch, keeps, loops
+from optmap.search.chains.trees import Branch, keeps, loops, sequence_of
 from optmap.search.found import Found
 from optmap.search.question import Question
 
@@ -113,7 +112,7 @@ class _Levels:
                 paying.append(min(better, key=lambda each: each.cost))
         found = [each for each in (base, *paying) if each is not None]
         if base is not None and len(paying) > 1:
-            sets = min(disjoint(paying, lambda each: each.statements), key=lambda some: self._cost_together(base, some))
+            sets = min(self._together(paying), key=lambda some: self._cost_together(base, some))
             together = self._counted(tuple(own for each in sets for own in each.fused))
             found += [] if together is None else [together]
         if not found:
@@ -127,6 +126,13 @@ class _Levels:
             late=question.clock.late,
             notes=notes_of(question),
         )
+
+    def _together(self, paying: Ordered[_Counted]) -> Iterator[tuple[_Counted, ...]]:
+        """Groups that may be fused together, none of them first, as long as there is time."""
+        for number, some in enumerate(disjoint(paying, lambda each: each.statements)):
+            if number and self.question.clock.late:
+                return
+            yield some
 
     def _steps(self, group: FusedGroup) -> Iterator[FusedStep]:
         """The steps that are tried."""
@@ -211,5 +217,5 @@ class _Levels:
             *keeps(outermost.name, [name for side, name in staying if side == step.outer]),
             *loops(extents, {inn.dim: step.inner}),
             *keeps(outermost.name, tiles),
-            *in_turn(branches),
+            *sequence_of(branches),
         )

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from math import gcd
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from optmap.base.arrays import Ints
 
 
 def saved_at_most(left: Ints, costs: Sequence[int], again: Ints, indices: int) -> Ints:

@@ -13,12 +13,13 @@ from optmap.base.texts import several
 from optmap.count.timing.roofline import roofline
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains import family, gated, graphs, masked, runs, windows
+from optmap.search.chains import corner, family, gated, graphs, masked, runs, windows
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.gate import Gate, gate_of
 from optmap.search.chains.gate_trees import gate_tree
 from optmap.search.chains.pair import ProductPair, ProductStep, is_plain, pair_of, refuse_rows, steps_of
 from optmap.search.chains.trees import run_tree
+from optmap.search.chains.window_pair import WindowPair
 from optmap.search.found import Found
 from optmap.search.question import Question
 from optmap.workloads.workload import Workload
@@ -118,12 +119,13 @@ class _Family(Protocol):
     def __call__(self, question: Question, *, together: bool) -> _BestTree | int: ...
 
 
-def family_of(workload: Workload, *, stores: bool = True) -> _Family:
+def family_of(workload: Workload, *, stores: bool = True, boxes: bool = True) -> _Family:
     """What finds the best mapping of a chain as a whole.
 
     Args:
         workload: the chain.
         stores: whether words that are stored count beside those that are loaded.
+        boxes: whether mappings may have boxes: beside further statements, or under conditions, they are not counted.
 
     Raises:
         InputError: for a chain of which no family is known.
@@ -136,8 +138,9 @@ def family_of(workload: Workload, *, stores: bool = True) -> _Family:
         refuse_rows(workload, "of three products or more", "leave the others out")
     if _has_windows(workload, steps):
         refuse_rows(workload, "with windows or rows of several dims", "give products with one dim of rows")
-        return partial(_of_windows, windows.WindowPair(workload, steps, stores=stores))
-    return partial(_of_products, steps, [pair_of(workload, *two, stores=stores) for two in pairwise(steps)])
+        return partial(_of_windows, windows.WindowMappings(WindowPair(workload, steps, stores=stores)))
+    pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
+    return partial(_of_products, steps, pairs, corners=boxes and len(pairs) == 1)
 
 
 def _of_masked(question: Question, *, together: bool) -> _BestTree:
@@ -147,7 +150,7 @@ def _of_masked(question: Question, *, together: bool) -> _BestTree:
         space = f"{family.FAMILY}; {family.ROWS}" if together else f"{runs.APART}; {family.ROWS_APART}"
         return _BestTree(nodes=priced.nodes, tree=priced, space=masked.PRICED + space, exhausted=False)
     plain = question.workload.without_conditions
-    find = family_of(plain, stores=question.objective.stores)
+    find = family_of(plain, stores=question.objective.stores, boxes=False)
     spaces = set[str]()
 
     def tried(other: Question) -> tuple[Node, ...] | None:
@@ -169,7 +172,7 @@ def _of_graph(question: Question, reason: InputError, *, together: bool) -> _Bes
     """
 
     def find(part: Question) -> tuple[Node, ...] | None:
-        found = family_of(part.workload, stores=part.objective.stores)(part, together=True)
+        found = family_of(part.workload, stores=part.objective.stores, boxes=False)(part, together=True)
         return None if isinstance(found, int) else found.nodes
 
     try:
@@ -204,17 +207,21 @@ def _has_windows(workload: Workload, steps: tuple[ProductStep, ...]) -> bool:
     return any(len(side) > 1 for side in sides)
 
 
-def _of_windows(pair: windows.WindowPair, question: Question, *, together: bool) -> _BestTree | int:
+def _of_windows(pair: windows.WindowMappings, question: Question, *, together: bool) -> _BestTree | int:
     """The best mapping of a pair with windows, or the words that every mapping needs."""
     found = pair.best(_room(question), question.clock, apart=not together)
     if found is None:
         return pair.least_room()
+    if found.words > pair.least_apart():
+        apart = graphs.ChainGraph(question, lambda part: None).apart()
+        if apart is not None and apart[1] < found.words:
+            return _BestTree(nodes=apart[0], space=f"{windows.FAMILY}; {graphs.APART}", exhausted=False)
     nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
-    return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.sharp)
+    return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.pair.sharp)
 
 
 def _of_products(
-    steps: tuple[ProductStep, ...], pairs: list[ProductPair], question: Question, *, together: bool
+    steps: tuple[ProductStep, ...], pairs: list[ProductPair], question: Question, *, together: bool, corners: bool
 ) -> _BestTree | int:
     """The best mapping of products, or the words that every mapping needs."""
     workload, stores = question.workload, question.objective.stores
@@ -227,8 +234,14 @@ def _of_products(
     space = f"{runs.FAMILY}; {family.FAMILY}" if several_products else family.FAMILY if together else runs.APART
     if pairs[0].rows is not None:
         space = f"{space}; {family.ROWS if together else family.ROWS_APART}"
-    nodes = run_tree(workload, steps, found, question.machine.levels[0].name, question.machine.memory)
-    return _BestTree(nodes=nodes, words=found.words, space=space, exhausted=not several_products)
+    levels, words = (question.machine.levels[0].name, question.machine.memory), found.words
+    nodes = run_tree(workload, steps, found, *levels)
+    if together and corners and pairs[0].rows is None:
+        space = f"{space}; {corner.FAMILY}"
+        left = corner.best_cornered(pairs[0], _room(question), stores=stores)
+        if left is not None and left.words < words:
+            nodes, words = corner.cornered_tree(workload, pairs[0], left, *levels), left.words
+    return _BestTree(nodes=nodes, words=words, space=space, exhausted=not several_products)
 
 
 def _check_size(workload: Workload, pair: ProductPair) -> None:

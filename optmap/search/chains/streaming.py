@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.search.chains.family import Ints, smallest_tiles
+from optmap.base.arrays import Ints
+from optmap.search.chains.family import smallest_tiles
 from optmap.search.chains.least import least_alone
 from optmap.search.chains.pair import PairOperand, ProductPair
 
@@ -27,10 +28,6 @@ class Apart:
     """Whether the last indices are pinned, and not the first ones."""
     firsts: tuple[int, int] = (0, 0)
     """Sizes of the first tile of both where it is shorter; else 0."""
-
-    def pinned_part(self, extent: int) -> range:
-        """The indices that are pinned, of all of them."""
-        return range(extent - self.pinned, extent) if self.last else range(self.pinned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,12 @@ def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: s
             only = [*step.functions, *(each.statement for part in parts[number : number + 2] for each in leaves(part))]
             nodes.append(Keep(level=level, tensors=(step.product.name,), only=tuple(only) if parts[2:] else ()))
         branches.append(parts[number + 1])
-    return (*nodes, Sequence(branches=tuple(branches))) if branches[1:] else (*nodes, *branches[0])
+    return (*nodes, *sequence_of(branches))
+
+
+def sequence_of(branches: Ordered[Branch]) -> Branch:
+    """Branches one after the other; of one branch it is that one."""
+    return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
 
 
 def _part(
@@ -96,6 +101,11 @@ def _part(
     return (*apart_nodes(level, products_of(pair, second=second)[end], member, *inside), leaf)
 
 
+def _pinned(level: str, tensor: str, dim: str, every: range, count: int, *, last: bool) -> Keep:
+    """What stays for good of a tensor: so many of the first indices of a dim, or of the last ones."""
+    return Keep(level=level, tensors=(tensor,), of={dim: every[-count:] if last else every[:count]})
+
+
 def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: frozenset[str]) -> Branch:
     """Two products fused; what is kept outside is not kept again."""
     out, inn = pair.sides[member.outer], pair.sides[1 - member.outer]
@@ -103,14 +113,11 @@ def _fused(level: str, pair: ProductPair, member: Fused, extents: Left, kept: fr
     nodes: list[Node] = []
     for operand, pinned in zip((inn.first, inn.second), member.pinned, strict=True):
         if pinned:
-            nodes.append(
-                Keep(level=level, tensors=(operand.name,), of={inn.dim: member.pinned_part(inn.extent, pinned)})
-            )
+            nodes.append(_pinned(level, operand.name, inn.dim, range(inn.extent), pinned, last=member.last))
     rows = [] if pair.rows is None else [pair.rows.name]
     inside = pair.rows is not None and pair.rows.side != member.outer
-    if member.pinned_rows:
-        part = member.pinned_part(inn.extent, member.pinned_rows)
-        nodes += [Keep(level=level, tensors=tuple(rows), of={inn.dim: part})]
+    for statistic in rows if member.pinned_rows else ():
+        nodes.append(_pinned(level, statistic, inn.dim, range(inn.extent), member.pinned_rows, last=member.last))
     operands = (out.first, out.second, inn.first, inn.second)
     staying = [each.name for each, stays in zip(operands, member.stays, strict=True) if stays or each.name in kept]
     own = [name for name in (out.first.name, out.second.name) if name in staying]
@@ -178,7 +185,7 @@ def apart_nodes(level: str, alone: Alone, member: Apart, extents: Left, kept: fr
     left = dict(extents)
     if member.pinned:
         (dim,) = alone.groups[second]
-        yield Keep(level=level, tensors=(far.name,), of={dim: member.pinned_part(alone.extents[second])})
+        yield _pinned(level, far.name, dim, range(alone.extents[second]), member.pinned, last=member.last)
     for group, tile, begin in zip((first, second), member.tiles, member.firsts, strict=True):
         if len(alone.groups[group]) == 1:
             (dim,) = alone.groups[group]

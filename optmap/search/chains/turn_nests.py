@@ -10,9 +10,8 @@ from optmap.base.errors import InputError
 from optmap.bounds.fronts import Corner, Front
 from optmap.bounds.mesh_least import least_of
 from optmap.count.meshes.count import count_nest
-from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.machines.given import keeping, with_homes, with_kept
+from optmap.machines.given import alike, with_homes, with_kept
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping as NestMapping
 from optmap.mappings.nest import mapping_of, nest_of
@@ -218,14 +217,13 @@ class NestLeasts:
             return _Shown(least, mapping if found.proved else None, found.proved)
         best: NestMapping | None = None
         leasts, ended = list[Fraction](), True
-        for rule in (KeepRule.KEPT, KeepRule.REFUSED):
-            ruled = keeping(machine, problem.alone, *half, rule)
+        for ruled in alike(machine, problem.alone, *half):
             part = self._shown(problem, ruled, price, limit)
             leasts.append(part.least)
             ended = ended and part.ended
             if part.mapping is not None:
                 best, limit = part.mapping, part.least
-        return _Shown(max(least, min(leasts)), best, ended)
+        return _Shown(max(least, min(leasts, default=limit)), best, ended)
 
     def _floor(self, problem: NestProblem) -> Corner | None:
         """What one run costs at least, whatever stays meanwhile; None if there is no room."""

@@ -21,14 +21,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.rows import Rows
 from optmap.search.exact.costs import cycles_of, locked_of
-from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
-from optmap.search.exact.keepers import chains_of
+from optmap.search.exact.frame import ExactFrame, product
+from optmap.search.exact.keepers import keeper_chains
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.passing import ParentPort, add_passing
 from optmap.search.exact.steps import MemorySteps, Pairs
+from optmap.search.exact.ways import dim_classes, maximal_ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Bounds:
 
     def __init__(self, frame: ExactFrame, top: int, ways: Ints) -> None:
         self.frame, self.top = frame, top
-        self.classes = _classes(frame)
+        self.classes = dim_classes(frame)
         self.ways = ways
         self.multiple = np.lcm.reduce(ways, axis=0) if len(ways) else np.ones(len(self.classes), np.int64)
         """Per class of all ways: what else is in a product decides nothing of which ways divide it."""
@@ -87,7 +89,7 @@ class Bounds:
         )
         """(level + 1, operand): children inside a level that may share a read."""
         self._chains = {
-            (operand, parent): chains_of(frame, operand, parent, top)
+            (operand, parent): keeper_chains(frame, operand, parent, top)
             for operand in range(frame.operands)
             for parent in (-1, *range(top + 1, frame.levels))
         }
@@ -222,7 +224,7 @@ class Bounds:
         """Maximal ways that divide the products of the classes."""
         if products not in self._maximal:
             rows = np.flatnonzero(np.all(np.array(products) % self.ways == 0, axis=1))
-            self._maximal[products] = rows[_maximal(self.ways[rows])]
+            self._maximal[products] = rows[maximal_ways(self.ways[rows])]
         return self._maximal[products]
 
     def _value(self, own: Prospect, free: Floats, units: Floats) -> Floats:
@@ -309,42 +311,6 @@ def merit_of(frame: ExactFrame, energy: Floats, cycles: Floats) -> Floats:
     if frame.merit == "energy":
         return energy + frame.cycle_pj * cycles if frame.cycle_pj else energy
     return energy * cycles if frame.merit == "edp" else cycles
-
-
-def _classes(frame: ExactFrame) -> list[list[int]]:
-    """Dims that occur in the same operands, and at different places of windows, apart."""
-    found: dict[tuple[object, ...], list[int]] = {}
-    for dim in range(frame.dims):
-        places = [w.dims.index(dim) for own in frame.windows for w in own if len(w.dims) > 1 and dim in w.dims]
-        found.setdefault((*frame.relevant[:, dim], *places), []).append(dim)
-    return list(found.values())
-
-
-def ways_within(frame: ExactFrame, levels: list[MemorySteps]) -> list[Ints]:
-    """Products of ways per class of dims that meshes together can take: of none, of the innermost one, and so on.
-
-    Args:
-        frame: of the search.
-        levels: all, inner first.
-    """
-    classes = _classes(frame)
-    products = np.array([frame.extents[members].prod() for members in classes])
-    found = [np.ones((1, len(classes)), np.int64)]
-    for level in levels:
-        own = np.stack([level.splits.ways[:, members].prod(axis=1) for members in classes], axis=1)
-        own = np.unique(own, axis=0)
-        both = (found[-1][:, None, :] * own[None, :, :]).reshape(-1, len(classes))
-        found.append(np.unique(both[np.all(products % both == 0, axis=1)], axis=0))
-    return found
-
-
-def _maximal(ways: Ints) -> Ints:
-    """Rows that no other row exceeds in every class; no row is there twice."""
-    left, kept = np.argsort(-ways.prod(axis=1), kind="stable"), []
-    while len(left):  # only a larger product can exceed: the first that is left is exceeded by none
-        kept.append(left[0])
-        left = left[np.any(ways[left] > ways[left[0]], axis=1)]
-    return np.array(sorted(kept), np.int64)
 
 
 def _widest(frame: ExactFrame, level: int, operand: int) -> float:

@@ -20,10 +20,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Floats, Ints
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import whole
 from optmap.questions.options import Merit
-from optmap.search.exact.frame import ROUNDING, Charges, ExactFrame, Flags, Floats, Ints, product
+from optmap.search.exact.frame import ROUNDING, Charges, ExactFrame, product
 from optmap.search.exact.labels import Labels, joined
 
 

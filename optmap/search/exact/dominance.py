@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmap.search.exact.frame import ExactFrame, Flags, Ints
+from optmap.base.arrays import Flags, Ints
+from optmap.search.exact.frame import ExactFrame
 from optmap.search.exact.labels import Labels
 
 FARTHEST = 48

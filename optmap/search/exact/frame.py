@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.errors import InputError
 from optmap.count.meshes.policy import NestPolicy
 from optmap.machines.accelerator import KeepRule
@@ -25,9 +26,6 @@ from optmap.questions.policy import Footprint
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.halo import value_mask
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Tiles = NDArray[np.int16]
 
 MOST_DIMS = 8

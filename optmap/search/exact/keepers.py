@@ -1,4 +1,4 @@
-"""Keepers that are still to come of an operand, as prices: the chains that may be cheapest."""
+"""Chains of memories that may keep an operand next, as prices of a word: they are what the bound looks at."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class KeeperChain:
     """Per word that it takes from the arithmetic."""
 
 
-def chains_of(frame: ExactFrame, operand: int, parent: int, top: int) -> list[KeeperChain]:
+def keeper_chains(frame: ExactFrame, operand: int, parent: int, top: int) -> list[KeeperChain]:
     """Chains of keepers that may be cheapest.
 
     Args:
         frame: of the search.
-        operand: number.
-        parent: the innermost memory so far that keeps it, -1 for none.
+        operand: that is kept.
+        parent: the present keeper; -1 for none.
         top: the outermost open level.
     """
     must = [level for level in range(top, -1, -1) if frame.keep(level, operand) is KeepRule.KEPT]

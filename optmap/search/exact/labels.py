@@ -10,8 +10,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.rows import Rows, concatenated
-from optmap.search.exact.frame import ExactFrame, Floats, Ints, Tiles
+from optmap.search.exact.frame import ExactFrame, Tiles
 
 
 @dataclass(slots=True)

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Floats, Ints
 from optmap.base.clock import Clock
 from optmap.base.rows import concatenated
 from optmap.mappings.nest import Nest
 from optmap.mappings.nest_batch import rules_met
-from optmap.search.exact.bounds import Bounds, merit_of, ways_within
+from optmap.search.exact.bounds import Bounds, merit_of
 from optmap.search.exact.costs import bill_of, finished, fitting, keep_sets, kept
 from optmap.search.exact.dominance import undominated
-from optmap.search.exact.frame import SLACK, ExactFrame, Flags, Floats, Ints, Tiles
+from optmap.search.exact.frame import SLACK, ExactFrame, Tiles
 from optmap.search.exact.labels import Labels, joined, root
 from optmap.search.exact.quick import quick_bound
 from optmap.search.exact.rebuild import LabelTrace, nest_from
 from optmap.search.exact.steps import MemorySteps, Pairs, StepTable
+from optmap.search.exact.ways import ways_within
 
 ROWS = 100_000
 """Rows that are worked on at a time."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmap.search.exact.frame import ExactFrame, Floats, Ints
+from optmap.base.arrays import Floats, Ints
+from optmap.search.exact.frame import ExactFrame
 
 
 @dataclass(frozen=True, slots=True)

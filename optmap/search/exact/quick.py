@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.search.exact.bounds import Bounds, merit_of
 from optmap.search.exact.costs import cycles_of
-from optmap.search.exact.frame import ExactFrame, Floats, Ints, product
+from optmap.search.exact.frame import ExactFrame, product
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.passing import add_passing
 from optmap.search.exact.steps import MemorySteps, Pairs, StepTable

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmap.base.arrays import Flags
 from optmap.machines.relations import Relation
-from optmap.search.exact.frame import ExactFrame, Flags
+from optmap.search.exact.frame import ExactFrame
 from optmap.search.exact.splits import Splits
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from optmap.base.arrays import Ints
 from optmap.mappings.nest import MemoryNest, Nest
-from optmap.search.exact.frame import ExactFrame, Ints
+from optmap.search.exact.frame import ExactFrame
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.steps import MemorySteps
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmap.search.exact.frame import ExactFrame, Flags, Floats, Ints
+from optmap.base.arrays import Flags, Floats, Ints
+from optmap.search.exact.frame import ExactFrame
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.signatures import Signature, signatures_of
 

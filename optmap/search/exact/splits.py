@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.machines.fabric import Direction
 from optmap.mappings.nest_batch import rules_met
-from optmap.search.exact.frame import ExactFrame, Ints, Tiles
+from optmap.search.exact.frame import ExactFrame, Tiles
 
 
 @dataclass(frozen=True, slots=True)

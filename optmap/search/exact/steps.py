@@ -7,11 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Floats, Ints
 from optmap.base.rows import Rows
 from optmap.machines.accelerator import KeepRule
 from optmap.mappings.nest_batch import rules_met
 from optmap.search.exact.costs import fitting
-from optmap.search.exact.frame import ExactFrame, Flags, Floats, Ints, SplitWindow, Tiles, product
+from optmap.search.exact.frame import ExactFrame, SplitWindow, Tiles, product
 from optmap.search.exact.labels import Labels
 from optmap.search.exact.reach import extents_after, extents_at
 from optmap.search.exact.runs import OrderTable, slid

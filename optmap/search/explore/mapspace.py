@@ -17,11 +17,12 @@ from math import comb, factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Ints
 from optmap.base.rows import concatenated
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, Rule
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers, NestBatch
+from optmap.mappings.nest_batch import KINDS, TIME, NestBatch
 from optmap.symbolic.numbers import prime_factors
 
 ROWS = 4096
@@ -67,7 +68,7 @@ class Mapspace:
         self._slots = KINDS * len(fabric.memories)
         self._limits = tuple(_limits(fabric))
         self._keeps = _keep_patterns(fabric)
-        self._orders: dict[tuple[int, tuple[int, ...]], Integers] = {}
+        self._orders: dict[tuple[int, tuple[int, ...]], Ints] = {}
 
     def size(self, most: int) -> Size:
         """How many mappings it has, valid or not.
@@ -88,7 +89,7 @@ class Mapspace:
         return len(self._keeps) > 0 and all(rule.admits(()) for rule in demands)
 
     @cached_property
-    def _options(self) -> tuple[Integers, ...] | None:
+    def _options(self) -> tuple[Ints, ...] | None:
         """Per dim every way to place its prime factors, (ways, slots); None for too many."""
         found = []
         for dim in range(len(self._fabric.dims)):
@@ -98,7 +99,7 @@ class Mapspace:
             found.append(ways)
         return tuple(found)
 
-    def _ways(self, dim: int) -> Integers | None:
+    def _ways(self, dim: int) -> Ints | None:
         own = [each for each in self._limits if dim in each.rule.dims]
         open_ = self._open_slots(dim)
         found = np.ones((1, self._slots), np.int64)
@@ -137,7 +138,7 @@ class Mapspace:
         """Limits that several dims must keep to together."""
         return tuple(each for each in self._limits if len(each.rule.dims) > 1)
 
-    def _counted(self, every: tuple[Integers, ...], most: int) -> Size:
+    def _counted(self, every: tuple[Ints, ...], most: int) -> Size:
         """By dynamic programming over dims: what matters are products in shared limits and which loops there are."""
         shared, memories = self._shared, len(self._fabric.memories)
         states = np.concatenate([np.ones((1, len(shared)), np.int64), np.zeros((1, memories), np.int64)], axis=1)
@@ -167,12 +168,12 @@ class Mapspace:
             np.add.at(ways, place_of.reshape(-1), numbers[keep])
         return Size(mappings=self._total(states, ways), exact=True)
 
-    def _unshared(self, dim: int, options: Integers) -> int:
+    def _unshared(self, dim: int, options: Ints) -> int:
         """Ways to place a dim that take nothing of a shared limit: they go with every way to place the others."""
         taken = [limit.slot for limit in self._shared if dim in limit.rule.dims]
         return int((options[:, taken] == 1).all(axis=1).sum())
 
-    def _steps(self, dim: int, options: Integers) -> Integers:
+    def _steps(self, dim: int, options: Ints) -> Ints:
         """What ways to place a dim change: products of the shared limits, and the loops of each memory as bits."""
         factors = [
             options[:, limit.slot] if dim in limit.rule.dims else np.ones(len(options), np.int64)
@@ -189,7 +190,7 @@ class Mapspace:
         """Whether it matters which loops a memory has, not only how many."""
         return bool(self._fabric.memories[number].order)
 
-    def _total(self, states: Integers, ways: NDArray[np.object_]) -> int:
+    def _total(self, states: Ints, ways: NDArray[np.object_]) -> int:
         """Mappings of states: orders of their loops, and what is kept."""
         found = 0
         for row, many in zip(states[:, len(self._shared) :].tolist(), ways.tolist(), strict=True):
@@ -202,7 +203,7 @@ class Mapspace:
         dims = range(len(self._fabric.dims))
         return len(self._orders_of(number, tuple(dim for dim in dims if loops >> dim & 1)))
 
-    def _orders_of(self, number: int, loops: tuple[int, ...]) -> Integers:
+    def _orders_of(self, number: int, loops: tuple[int, ...]) -> Ints:
         """Orders of a memory's loops that it admits, (orders, dims), dims without a loop at the inner end."""
         if (number, loops) not in self._orders:
             memory, rest = self._fabric.memories[number], set(range(len(self._fabric.dims))) - set(loops)
@@ -228,7 +229,7 @@ class Mapspace:
         if waiting:
             yield concatenated(waiting)
 
-    def _grown(self, splits: Integers) -> Iterator[Integers]:
+    def _grown(self, splits: Ints) -> Iterator[Ints]:
         """Splits of the first dims, (splits, slots, dims), with every way to place the others, some at a time."""
         dim = splits.shape[2]
         if dim == len(self._fabric.dims):
@@ -246,7 +247,7 @@ class Mapspace:
                 if len(joined):
                     yield from self._grown(joined)
 
-    def _admitted(self, splits: Integers) -> Booleans:
+    def _admitted(self, splits: Ints) -> Flags:
         """Whether limits are met, or may be."""
         found, dims = np.ones(len(splits), bool), splits.shape[2]
         for limit in self._shared:
@@ -254,7 +255,7 @@ class Mapspace:
             found &= limit.rule.met(factors) if max(limit.rule.dims) < dims else limit.rule.open(factors)
         return found
 
-    def _ordered(self, splits: Integers) -> Iterator[NestBatch]:
+    def _ordered(self, splits: Ints) -> Iterator[NestBatch]:
         """Splits with every order of their loops and everything that may be kept."""
         loops = splits[:, TIME::KINDS] > 1
         kinds, kind = np.unique(loops.reshape(len(loops), -1), axis=0, return_inverse=True)
@@ -275,7 +276,7 @@ class Mapspace:
                 )
 
 
-def _compositions(total: int, parts: int) -> Integers:
+def _compositions(total: int, parts: int) -> Ints:
     """Every way to write a number as an ordered sum from 0 on, (ways, parts)."""
     left, found = np.array([total]), np.zeros((1, 0), np.int64)
     for _ in range(parts - 1):
@@ -301,10 +302,10 @@ def _limits(fabric: Fabric) -> Iterator[_SlotDemand]:
             yield _SlotDemand(slot=KINDS * number + TIME, rule=rule)
 
 
-def _keep_patterns(fabric: Fabric) -> Booleans:
+def _keep_patterns(fabric: Fabric) -> Flags:
     """Every choice of what is kept that the machine leaves open, (choices, memories, operands)."""
     choices = {KeepRule.KEPT: (True,), KeepRule.REFUSED: (False,), KeepRule.FREE: (True, False)}
     every = product(*(choices[keep] for memory in fabric.memories for keep in memory.keeps))
     found = np.array(list(every), bool).reshape(-1, len(fabric.memories), len(fabric.operands))
-    kept: Booleans = found[np.asarray(found.any(axis=1)).all(axis=1)]
+    kept: Flags = found[np.asarray(found.any(axis=1)).all(axis=1)]
     return kept

@@ -14,17 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Floats
 from optmap.base.rows import Rows
 from optmap.count.meshes.policy import NestPolicy
 from optmap.machines.fabric import Fabric
-from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.mappings.nest_batch import NestBatch
 from optmap.questions.options import Merit
 from optmap.search.found import PERFECT
-
-Numbers = NDArray[np.float64]
-"""One number per nest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +36,13 @@ S = TypeVar("S")
 class Scores(Rows):
     """What the nests of a batch cost, in their order."""
 
-    valid: Booleans
+    valid: Flags
     """Whether it fits, covers the extents, and keeps to the rules of the machine."""
-    value: Numbers
+    value: Floats
     """What is minimised; infinite for a nest that is not valid."""
-    energy_pj: Numbers
+    energy_pj: Floats
     """Of valid and other nests, as the model counts it, also where a function of the user's judges."""
-    cycles: Numbers
+    cycles: Floats
     """Likewise."""
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from optmap.base.arrays import Flags
 from optmap.base.errors import InputError
-from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.mappings.nest_batch import NestBatch
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.explore.settings import setting
@@ -68,7 +69,7 @@ class _Patience:
                 self.lost += not bypass
         self.before = batch[-1:]
 
-    def _bypass_alone(self, batch: NestBatch) -> Booleans:
+    def _bypass_alone(self, batch: NestBatch) -> Flags:
         """Which nests are those before them but for what is kept."""
         first = batch[:1] if self.before is None else self.before
         changed = np.zeros(len(batch), bool)

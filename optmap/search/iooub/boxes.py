@@ -6,8 +6,8 @@ from math import inf
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import NO_LIMIT, Clock
-from optmap.search.whole.chain_costs import FloatArray
 
 Sizes = tuple[int, ...]
 """Extent of a box per dim."""
@@ -15,7 +15,7 @@ Halves = tuple[Sizes, Sizes, int]
 """Two boxes that are one together, and the dim that they lie beside each other along."""
 
 
-def least_sum(whole: FloatArray) -> float:
+def least_sum(whole: Floats) -> float:
     """A floor of what the largest box costs however it is cut: all of it at the least cost per volume of any box.
 
     Args:
@@ -40,13 +40,13 @@ class Boxes:
         LimitError: if the time is over.
     """
 
-    def __init__(self, whole: FloatArray, clock: Clock = NO_LIMIT) -> None:
+    def __init__(self, whole: Floats, clock: Clock = NO_LIMIT) -> None:
         self.clock = clock
         self.whole = np.pad(whole, [(1, 0)] * whole.ndim, constant_values=np.inf)
-        self.least: FloatArray = self.whole.copy()
+        self.least: Floats = self.whole.copy()
         self._fill(self.least)
 
-    def _fill(self, least: FloatArray) -> None:
+    def _fill(self, least: Floats) -> None:
         """Cut along the first dim wherever everything smaller is known, then inside every slice along the others."""
         if least.ndim == 2:
             self._fill_plane(least)
@@ -59,7 +59,7 @@ class Boxes:
             if least.ndim > 1:
                 self._fill(least[n])
 
-    def _fill_plane(self, least: FloatArray) -> None:
+    def _fill_plane(self, least: Floats) -> None:
         """Two dims at once: boxes of which both extents add up to the same need nothing of each other.
 
         With the other halves of all of them in rows by that sum, a cut is a sum of two slices. Where both dims cost

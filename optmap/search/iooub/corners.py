@@ -24,6 +24,7 @@ from math import inf, prod
 import numpy as np
 import numpy.typing as npt
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.count.levels.held import entering_words, held_words
 from optmap.mappings.held import corner_dims
@@ -32,7 +33,6 @@ from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid
 from optmap.search.iooub.products import spread
 from optmap.search.iooub.tiling import EQUAL, Tiling, best_tiling, least_words, tile_of
 from optmap.search.iooub.units import Bundle
-from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.workloads.workload import Workload
 
 BEYOND = (1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64)
@@ -160,7 +160,7 @@ def _pairs(workload: Workload, units: tuple[Bundle, ...], weights: Sequence[floa
 class _Overfull(TileGrid):
     """Tiles that are too large for the memory, with the price of corners that make them fit."""
 
-    def beyond(self, flow: Flow, pairs: Sequence[_Pair], lists: Sequence[IntArray], ceiling: float) -> list[BestOfFlow]:
+    def beyond(self, flow: Flow, pairs: Sequence[_Pair], lists: Sequence[Ints], ceiling: float) -> list[BestOfFlow]:
         """Per excess and pair of units, the tile that costs least with an estimate of what its corners cost.
 
         Args:
@@ -199,7 +199,7 @@ class _Overfull(TileGrid):
         grown = np.full((1,) * len(lists), found.choice[self.last] if self.last >= 0 else 0)
         return float(np.asarray(self._loads(flow, lists, grown)).sum())
 
-    def _several(self, u: int, lists: Sequence[IntArray], grown: IntArray) -> npt.NDArray[np.bool_]:
+    def _several(self, u: int, lists: Sequence[Ints], grown: Ints) -> npt.NDArray[np.bool_]:
         """Where a tile has several iterations of some dim of a unit."""
         most = self.units[u].longest
         return (most[np.maximum(grown, 0)] if u == self.last else spread(most, (u,), lists)) > 1
@@ -228,7 +228,7 @@ class _Fitting:
                 found += self._along(x, y, both[0])
         return min(found, key=lambda cut: cut.estimate, default=None)
 
-    def _cut(self, d: str) -> IntArray:
+    def _cut(self, d: str) -> Ints:
         """Iterations of a dim in the corners of all tiles, for corners of 1, 2, ... iterations."""
         tile, sizes = self.tile[d], np.arange(1, self.tile[d])
         whole, rest = divmod(self.workload.extents[d], tile)
@@ -246,7 +246,7 @@ class _Fitting:
         if not len(sizes):
             return []
         cut = {x: cuts[x][sizes], y: cuts[y][at[sizes]]}
-        again: FloatArray = np.zeros(len(sizes))
+        again: Floats = np.zeros(len(sizes))
         for number, tensor in enumerate(self.workload.tensors):
             share = prod((cut[d] / extents[d] for d in (x, y) if d in tensor.dims), start=np.ones(len(sizes)))
             words = self.weights[number] * self.workload.weight(tensor) * tensor.footprint(extents)

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.count.levels import halo
 from optmap.count.levels.cutting import Along, Array, cut_once
 from optmap.count.levels.rolling import axis_profile, buffer_table, steady
@@ -25,13 +26,12 @@ from optmap.search.iooub.flows import Flow, Hold
 from optmap.search.iooub.products import GridProducts, Product, over, spread
 from optmap.search.iooub.streams import passage
 from optmap.search.iooub.units import Bundle
-from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.workloads.axes import axis_groups, group_dims, moving
 from optmap.workloads.workload import Subscript, TensorAccess, Workload
 
 Choice = tuple[int, ...]
 """Index of one candidate per unit."""
-Factor = tuple[FloatArray, tuple[int, ...]]
+Factor = tuple[Floats, tuple[int, ...]]
 """A table over candidates, and the units of its axes; none for a constant."""
 WIDEST = 2**58
 """Index space of a group above which its table is computed in Python integers."""
@@ -84,12 +84,12 @@ class TileGrid:
             for groups in self._axis_groups
         )
         """Units of every group of subscripts of every tensor."""
-        self._tables: dict[object, FloatArray] = {}
+        self._tables: dict[object, Floats] = {}
         self.every = [np.arange(len(unit.boxes)) for unit in units]
         """All candidates per unit, in order."""
         self._shared = {id(self.every): GridProducts(SHARED)}
         """By the lists of candidates that stay."""
-        self._listed: Sequence[IntArray] = ()
+        self._listed: Sequence[Ints] = ()
         self._own = GridProducts(inf)
         lengths = [(unit.plain, len(unit.boxes)) for unit in units]
         best = max(range(len(units)), key=lambda u: lengths[u], default=-1)
@@ -111,7 +111,7 @@ class TileGrid:
         """Number of combinations looked at per flow if every candidate is."""
         return prod(len(unit.boxes) for u, unit in enumerate(self.units) if u != self.last)
 
-    def search(self, flow: Flow, lists: Sequence[IntArray], ceiling: float) -> BestOfFlow | None:
+    def search(self, flow: Flow, lists: Sequence[Ints], ceiling: float) -> BestOfFlow | None:
         """The best combination of a flow below a ceiling; None if there is none.
 
         Args:
@@ -128,14 +128,14 @@ class TileGrid:
             return None
         return BestOfFlow(value, self._chosen(lists, grown, shape, flat))
 
-    def _chosen(self, lists: Sequence[IntArray], grown: IntArray, shape: tuple[int, ...], flat: int) -> Choice:
+    def _chosen(self, lists: Sequence[Ints], grown: Ints, shape: tuple[int, ...], flat: int) -> Choice:
         """The combination at a place of the grid."""
         choice = [int(lists[u][i]) for u, i in enumerate(np.unravel_index(flat, shape))]
         if self.last >= 0:
             choice[self.last] = int(over(grown, shape).flat[flat])
         return tuple(choice)
 
-    def thinned(self, flows: int, work: int) -> list[IntArray]:
+    def thinned(self, flows: int, work: int) -> list[Ints]:
         """Candidates per unit that keep a search of so many flows below a number of combinations, spread evenly."""
         lists, points = self.every, self.points()
         while points * flows > work:
@@ -149,10 +149,10 @@ class TileGrid:
             points = prod(len(values) for u, values in enumerate(lists) if u != self.last)
         return lists
 
-    def _loads(self, flow: Flow, lists: Sequence[IntArray], grown: IntArray) -> FloatArray | float:
+    def _loads(self, flow: Flow, lists: Sequence[Ints], grown: Ints) -> Floats | float:
         """Weighted loads over the grid; the candidate of the last unit is `grown`, infinite where that is -1."""
-        steady: FloatArray | float = 0.0
-        counted: FloatArray | float | None = None
+        steady: Floats | float = 0.0
+        counted: Floats | float | None = None
         for number, hold in enumerate(flow.holds):
             words, again = self._moved(number, hold, lists)
             if again:
@@ -163,12 +163,12 @@ class TileGrid:
             return np.where(grown >= 0, steady, inf)
         return steady + counted * self.units[self.last].times[grown]
 
-    def _moved(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
+    def _moved(self, number: int, hold: Hold, lists: Sequence[Ints]) -> tuple[Floats | float, bool]:
         """Weighted loads of a tensor over the grid, and whether they are those of one tile of the last unit."""
         asked = "loads", number, hold
         return self._known(asked, lists) or self._keep(asked, lists, self._multiplied(number, hold, lists))
 
-    def _multiplied(self, number: int, hold: Hold, lists: Sequence[IntArray]) -> tuple[FloatArray | float, bool]:
+    def _multiplied(self, number: int, hold: Hold, lists: Sequence[Ints]) -> tuple[Floats | float, bool]:
         """What a tensor moves once, as often as tiles need it that the hold does not keep it for."""
         if not self.weights[number]:
             return 0.0, False  # and no infinite number of times nothing
@@ -179,14 +179,12 @@ class TileGrid:
                 words = words if u == self.last else words * spread(unit.counts, (u,), lists)
         return words, again
 
-    def _largest(
-        self, flow: Flow, lists: Sequence[IntArray], shape: tuple[int, ...], slack: float = ROUNDING
-    ) -> IntArray:
+    def _largest(self, flow: Flow, lists: Sequence[Ints], shape: tuple[int, ...], slack: float = ROUNDING) -> Ints:
         """Index of the largest candidate of the last unit that fits (0 without one), -1 if none does.
 
         Capacities are taken larger by a part `slack` of them.
         """
-        grown: FloatArray | float = inf
+        grown: Floats | float = inf
         for capacity, numbers in self.groups:
             fixed, slope = self._need(flow, numbers, lists)
             left = capacity * (1 + slack) - fixed
@@ -197,17 +195,15 @@ class TileGrid:
             return np.where(grown >= 0, 0, -1)
         return self.units[self.last].largest(grown)
 
-    def _any_size(self, left: FloatArray | float, slope: float) -> FloatArray | float:
+    def _any_size(self, left: Floats | float, slope: float) -> Floats | float:
         """The largest size of the last unit with some room where that grows alike everywhere, or not at all."""
         with np.errstate(over="ignore"):
             return left / max(slope, 1e-100)
 
-    def _need(
-        self, flow: Flow, numbers: Sequence[int], lists: Sequence[IntArray]
-    ) -> tuple[FloatArray | float, FloatArray | float]:
+    def _need(self, flow: Flow, numbers: Sequence[int], lists: Sequence[Ints]) -> tuple[Floats | float, Floats | float]:
         """Words that some tensors take over the grid: what is fixed, and what grows with the size of the last unit."""
-        fixed: FloatArray | float = 0.0
-        slope: FloatArray | float = 0.0
+        fixed: Floats | float = 0.0
+        slope: Floats | float = 0.0
         for number in numbers:
             words, grows = self._product(number, flow.holds[number], flow.stream(number), lists)
             if grows:
@@ -217,17 +213,17 @@ class TileGrid:
         return fixed, slope
 
     def _product(
-        self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
-    ) -> tuple[FloatArray | float, bool]:
+        self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[Ints]
+    ) -> tuple[Floats | float, bool]:
         """Words of a tensor over the grid as in `_factors`, and whether they grow with the size of the last unit."""
         asked = number, hold, stream
         return self._known(asked, lists) or self._keep(asked, lists, self._multiply(number, hold, stream, lists))
 
     def _multiply(
-        self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[IntArray]
-    ) -> tuple[FloatArray | float, bool]:
+        self, number: int, hold: Hold, stream: tuple[int, ...] | None, lists: Sequence[Ints]
+    ) -> tuple[Floats | float, bool]:
         """The product of the factors of a tensor, but for the size of the last unit, and whether that is one."""
-        words: FloatArray | float = self._words[number]
+        words: Floats | float = self._words[number]
         grows = False
         for table, axes in self._factors(number, hold, stream):
             if axes == (self.last,):
@@ -236,7 +232,7 @@ class TileGrid:
                 words = words * spread(table, axes, lists)
         return words, grows
 
-    def _known(self, asked: object, lists: Sequence[IntArray]) -> Product | None:
+    def _known(self, asked: object, lists: Sequence[Ints]) -> Product | None:
         """A product of tables over the grid that is kept.
 
         Many flows treat a tensor alike: small products are kept as long as the candidates stay the same, and of lists
@@ -247,14 +243,14 @@ class TileGrid:
         shared = self._shared.get(id(lists), self._own)
         return shared.found.get(asked) or self._own.found.get(asked)
 
-    def _keep(self, asked: object, lists: Sequence[IntArray], product: Product) -> Product:
+    def _keep(self, asked: object, lists: Sequence[Ints], product: Product) -> Product:
         """The product, which is known from now on if it is small."""
         shared = self._shared.get(id(lists), self._own)
         if np.size(product[0]) <= KEPT and not shared.keep(asked, product):
             self._own.keep(asked, product)
         return product
 
-    def _share(self, some: Sequence[list[IntArray]]) -> None:
+    def _share(self, some: Sequence[list[Ints]]) -> None:
         """Keep products over lists of candidates for other capacities: as long as the grid is there, they are.
 
         Args:
@@ -310,7 +306,7 @@ class TileGrid:
         (axis,) = (a for group in self._axis_groups[number] for a in group if self.units[u].dims[0] in a.dims)
         return axis
 
-    def _profiles(self, axis: Subscript, u: int, live: tuple[int, ...]) -> list[IntArray]:
+    def _profiles(self, axis: Subscript, u: int, live: tuple[int, ...]) -> list[Ints]:
         """The profile of a subscript along a unit for all combinations of candidates of its units."""
         boxes = product(*([box[0] for box in self.units[v].boxes] for v in live))
         dims = [self.units[v].dims[0] for v in live]
@@ -332,7 +328,7 @@ class TileGrid:
         live: tuple[int, ...],
         hold: Hold,
         stream: tuple[int, ...] | None,
-    ) -> FloatArray:
+    ) -> Floats:
         """The table of a group of subscripts with overlap; made once for everything it depends on."""
         full = tuple(u for u in live if hold.full >> u & 1)
         single = tuple(u for u in live if stream is not None and u in stream)
@@ -355,7 +351,7 @@ class TileGrid:
         at: int,
         *,
         entering: bool,
-    ) -> FloatArray:
+    ) -> Floats:
         """Exact values of one group over all candidates of its units."""
         extents = self.workload.extents
         wide = prod(extents[d] for d in group_dims(group)) * max(c for axis in group for _, c in axis.terms) > WIDEST

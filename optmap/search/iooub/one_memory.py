@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from optmap.base.clock import Clock
 from optmap.base.errors import CheckError, InfeasibleError
@@ -75,6 +76,35 @@ def solve(question: Question, *, streams: bool = True) -> Found:
         chosen = _cut(question, workload, groups[0].words, tiling, clock) or chosen
     best = min(chosen, plain, key=lambda each: each[0].value)
     return _found(question, *best, late=late or clock.late)
+
+
+def whole_tiles(question: Question, clock: Clock, *, rolled: int) -> tuple[Held, Mapping] | None:
+    """The best tiling of one memory by tiles that are all alike; None if nothing fits.
+
+    Args:
+        question: a machine of one level, and an objective in words.
+        clock: when to stop looking.
+        rolled: windows that one tensor is streamed along, at most.
+
+    Raises:
+        InputError: if the machine has no place for a tensor.
+    """
+    workload = in_common_order(question.workload)
+    groups = tuple((each.words, each.tensors) for each in capacity_groups(workload, question.machine.levels[0]))
+    tiling = _soon(workload, groups, tuple(weights_of(question)), rolled, clock)
+    return None if tiling is None else (held_of(workload, tiling), mapping_of(question, tiling))
+
+
+@lru_cache(maxsize=64)
+def _soon(
+    workload: Workload,
+    groups: tuple[tuple[int, tuple[int, ...]], ...],
+    weights: tuple[float, ...],
+    rolled: int,
+    clock: Clock,
+) -> Tiling | None:
+    """What `best_tiling` finds soon, kept for who asks for the same again."""
+    return best_tiling(workload, groups, weights, rolled=rolled, soon=True, clock=clock)
 
 
 def weights_of(question: Question) -> list[float]:

@@ -8,10 +8,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.search.whole.chain_costs import FloatArray, IntArray
+from optmap.base.arrays import Floats, Ints
 
 N = TypeVar("N", bound=np.generic)
-Product = tuple[FloatArray | float, bool]
+Product = tuple[Floats | float, bool]
 """A product of tables over the grid, and whether the last unit is still to be multiplied in."""
 
 
@@ -46,7 +46,7 @@ def over(values: NDArray[N] | float, shape: tuple[int, ...]) -> NDArray[N]:
     return values if isinstance(values, np.ndarray) and values.shape == shape else np.broadcast_to(values, shape)
 
 
-def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) -> FloatArray:
+def spread(table: Floats, axes: tuple[int, ...], lists: Sequence[Ints]) -> Floats:
     """A table over its units' chosen candidates, shaped to broadcast over the grid of all units.
 
     Args:
@@ -59,7 +59,7 @@ def spread(table: FloatArray, axes: tuple[int, ...], lists: Sequence[IntArray]) 
     if len(axes) == 1:
         (u,) = axes
         return table[lists[u]].reshape((*(1,) * u, -1, *(1,) * (len(lists) - u - 1)))
-    picked: FloatArray = table[np.ix_(*(lists[u] for u in axes))]
+    picked: Floats = table[np.ix_(*(lists[u] for u in axes))]
     order = np.argsort(axes)
     shape = [1] * len(lists)
     for u in axes:

@@ -27,33 +27,37 @@ Streams = tuple[tuple[int, ...], ...]
 """Per tensor the streamed units, outermost loop first; units whose order does not matter increase."""
 
 
-def streaming(flow: Flow, workload: Workload, units: tuple[Bundle, ...]) -> tuple[Flow, ...]:
+def streaming(flow: Flow, workload: Workload, units: tuple[Bundle, ...], rolled: int = MOST_ROLLED) -> tuple[Flow, ...]:
     """The flow with the loops inside a tile ordered so that some tensors need not hold their tile.
 
     Args:
         flow: loops between tiles.
         workload: gives the tensors.
         units: its units.
+        rolled: windows that one tensor is streamed along, at most.
 
     Returns:
         Variants of which none streams less than another; without those that stream nothing.
     """
     variants: dict[tuple[tuple[Hold, ...], Streams], Flow] = {}
     for chosen in product(*((False, True) if hold.free else (True,) for hold in flow.holds)):
-        for streams, inner in _streams(chosen, workload, units).items():
+        for streams, inner in _streams(chosen, workload, units, rolled).items():
             holds = tuple(Hold(0, 0, -1) if mine else h for h, mine in zip(flow.holds, streams, strict=True))
             variants[holds, streams] = Flow(order=flow.order, holds=holds, streams=streams, inner=inner)
     return tuple(variants.values())
 
 
 @lru_cache(maxsize=64)
-def _streams(chosen: tuple[bool, ...], workload: Workload, units: tuple[Bundle, ...]) -> dict[Streams, tuple[int, ...]]:
+def _streams(
+    chosen: tuple[bool, ...], workload: Workload, units: tuple[Bundle, ...], rolled: int
+) -> dict[Streams, tuple[int, ...]]:
     """What the chosen tensors can stream along at the same time, none less than another, with an order inside a tile.
 
     Args:
         chosen: per tensor, whether it may pass through the tile.
         workload: gives the tensors.
         units: its units.
+        rolled: windows that one tensor is streamed along, at most.
 
     Returns:
         Streamed units per tensor, and the loops inside a tile, outermost first.
@@ -61,7 +65,7 @@ def _streams(chosen: tuple[bool, ...], workload: Workload, units: tuple[Bundle, 
     kinds = [[passage(workload, tensor, unit) for unit in units] for tensor in workload.tensors]
     found: dict[Streams, tuple[int, ...]] = {}
     for inner in permutations(range(len(units)), len(units) if len(units) <= MOST_INNER else 3):
-        streams = tuple(_prefix(inner, mine) if may else () for mine, may in zip(kinds, chosen, strict=True))
+        streams = tuple(_prefix(inner, mine, rolled) if may else () for mine, may in zip(kinds, chosen, strict=True))
         if any(streams):
             found.setdefault(streams, inner)
     return {s: inner for s, inner in found.items() if not any(_hold_less(other, s, kinds) for other in found)}
@@ -104,7 +108,7 @@ def passage(workload: Workload, tensor: TensorAccess, unit: Bundle) -> Passage |
     return Passage(places[0], rolls=small and not shared)
 
 
-def _prefix(inner: tuple[int, ...], kinds: list[Passage | None]) -> tuple[int, ...]:
+def _prefix(inner: tuple[int, ...], kinds: list[Passage | None], rolled: int) -> tuple[int, ...]:
     """The units of the longest prefix of loops that a tensor is streamed along: what is apart, then windows."""
     apart: list[int] = []
     windows: dict[int, int] = {}
@@ -116,7 +120,7 @@ def _prefix(inner: tuple[int, ...], kinds: list[Passage | None]) -> tuple[int, .
             apart.append(u)
             continue
         windows[kind.window] = u
-        if not kind.rolls or len(windows) == MOST_ROLLED:
+        if not kind.rolls or len(windows) == rolled:
             break
     return (*sorted(apart), *windows.values())
 

@@ -13,6 +13,7 @@ from math import inf
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import Clock
 from optmap.base.errors import CheckError, InfeasibleError
 from optmap.questions.options import TileRule
@@ -26,16 +27,7 @@ from optmap.search.space.conflict import refuse_conflict
 from optmap.search.space.search_space import Setting, setting_of
 from optmap.search.space.sizes import even_cuts
 from optmap.search.whole.chain_answer import found_chain
-from optmap.search.whole.chain_costs import (
-    BATCH,
-    ChainCosts,
-    FloatArray,
-    IntArray,
-    IntegerPoint,
-    grid_of,
-    least_chains,
-    thin,
-)
+from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntegerPoint, grid_of, least_chains, thin
 from optmap.search.whole.descent import BlockDescent
 from optmap.search.whole.integers import integer_search
 from optmap.solvers.status import PointKind
@@ -121,7 +113,7 @@ class SumDescent:
         best = population.improve(ends, least=least)
         return self.run(best[1]) or best
 
-    def run(self, chain: IntArray) -> Chain | None:
+    def run(self, chain: Ints) -> Chain | None:
         """Improve a chain of tiles (L, D) until no move does; None if nothing that fits is met."""
         value = self._value(chain)
         for _ in range(ROUNDS):
@@ -137,20 +129,20 @@ class SumDescent:
                 break
         return None if value == inf else (value, chain)
 
-    def point(self, chain: IntArray) -> IntegerPoint:
+    def point(self, chain: Ints) -> IntegerPoint:
         """The chain with its best loop orders."""
         found = self.costs.best(chain[None])
         if found is None:
             raise CheckError("the chain of tiles found does not fit on re-check")
         return found
 
-    def _value(self, chain: IntArray) -> float:
+    def _value(self, chain: Ints) -> float:
         return float(self._values_of(chain[None])[0])
 
-    def _values_of(self, chains: IntArray) -> FloatArray:
+    def _values_of(self, chains: Ints) -> Floats:
         return np.asarray(self.costs.evaluate(chains)[0].sum(axis=1))
 
-    def _move(self, chain: IntArray, level: int, *, tied: bool) -> Chain | None:
+    def _move(self, chain: Ints, level: int, *, tied: bool) -> Chain | None:
         """The best tile of one level, the others following."""
         lists = [self._values(chain, level, d) for d in range(chain.shape[1])]
         tiles = grid_of(thin(lists, chain[level], GRID))
@@ -166,7 +158,7 @@ class SumDescent:
                 best = float(values[row]), chains[row]
         return best
 
-    def _values(self, chain: IntArray, level: int, d: int) -> list[int]:
+    def _values(self, chain: Ints, level: int, d: int) -> list[int]:
         """Candidate extents of one dim at one level, increasing."""
         extent, now = int(self.costs.extents[d]), int(chain[level, d])
         if self.divisors:
@@ -185,7 +177,7 @@ def even_multiples(tile: int, extent: int, most: int = 24) -> list[int]:
     return list(range(tile, extent + 1, tile * step))
 
 
-def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent) -> Iterator[IntArray]:
+def _starts(setting: Setting, relaxation: RelaxationResult, descent: SumDescent) -> Iterator[Ints]:
     """Chains to start from: the mapping with the least bottleneck, relaxed tiles rounded, single points."""
     yield np.array(integer_search(setting, relaxation, divisors=descent.divisors, clock=descent.clock).point.chain)
     for point in (relaxation.best, *relaxation.others[:2]):

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import Clock
-from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
+from optmap.search.whole.chain_costs import ChainCosts
 from optmap.search.whole.descent import BlockDescent
 from optmap.symbolic.numbers import divisors_of
 
-Chain = tuple[float, IntArray]
+Chain = tuple[float, Ints]
 """A sum in cycles, and (L, D) tiles."""
 KEPT = 100
 """Chains of a generation that are varied; no two of one sum."""
@@ -39,7 +40,7 @@ class SumPopulation:
     costs: ChainCosts
     blocks: BlockDescent
     """Knows which chains nest, and whether they must divide."""
-    value: Callable[[IntArray], FloatArray]
+    value: Callable[[Ints], Floats]
     """Of chains (B, L, D); infinite where one does not fit."""
     clock: Clock
 
@@ -62,7 +63,7 @@ class SumPopulation:
             idle = 0 if values[0] < best else idle + 1
         return float(values[0]), chains[0]
 
-    def _fitting(self, chains: IntArray) -> IntArray:
+    def _fitting(self, chains: Ints) -> Ints:
         """Those that nest and whose tiles fit their levels, each once."""
         chains = np.unique(chains, axis=0)
         chains = chains[self.blocks.nests(chains, None)]
@@ -70,7 +71,7 @@ class SumPopulation:
             chains = chains[self.costs.fits_somehow(chains[:, level], level)]
         return chains
 
-    def _varied(self, parents: IntArray, rng: np.random.Generator) -> IntArray:
+    def _varied(self, parents: Ints, rng: np.random.Generator) -> Ints:
         """Variations of chains, (`DRAWN`, L, D)."""
         chains = parents[rng.integers(len(parents), size=DRAWN)]
         changes = rng.integers(1, CHANGED + 1, size=DRAWN)
@@ -82,7 +83,7 @@ class SumPopulation:
             chains[rows, :, dim] = _followed(chains[rows, :, dim], level, sizes(chains[rows], level, dim, rng), rng)
         return chains
 
-    def _sizes(self, chains: IntArray, level: IntArray, dim: IntArray, rng: np.random.Generator) -> IntArray:
+    def _sizes(self, chains: Ints, level: Ints, dim: Ints, rng: np.random.Generator) -> Ints:
         """New extents: near the old ones, whole numbers of the tile inside, or even cuts of what is outside."""
         rows = np.arange(len(chains))
         now, extent = chains[rows, level, dim], self.costs.extents[dim]
@@ -100,7 +101,7 @@ class SumPopulation:
         chosen = np.choose(rng.integers(len(choices), size=len(rows)), choices)
         return np.asarray(np.clip(chosen, 1, extent), np.int64)
 
-    def _divisors(self, _chains: IntArray, _level: IntArray, dim: IntArray, rng: np.random.Generator) -> IntArray:
+    def _divisors(self, _chains: Ints, _level: Ints, dim: Ints, rng: np.random.Generator) -> Ints:
         """New extents: any divisors of those of the problem."""
         found = np.ones(len(dim), np.int64)
         for each in np.unique(dim).tolist():
@@ -109,12 +110,12 @@ class SumPopulation:
         return found
 
 
-def _several(numbers: FloatArray | IntArray) -> IntArray:
+def _several(numbers: Floats | Ints) -> Ints:
     """Rounded to whole numbers of tiles."""
     return np.asarray(np.maximum(1, np.rint(numbers)), np.int64)
 
 
-def _followed(sizes: IntArray, level: IntArray, new: IntArray, rng: np.random.Generator) -> IntArray:
+def _followed(sizes: Ints, level: Ints, new: Ints, rng: np.random.Generator) -> Ints:
     """(n, L) sizes of one dim with a new one at a level each, inner ones clipped and outer ones raised to it.
 
     Those that equal the old one move along with it, half of the time.
@@ -126,7 +127,7 @@ def _followed(sizes: IntArray, level: IntArray, new: IntArray, rng: np.random.Ge
     return np.where(inside, np.minimum(moved, new[:, None]), np.maximum(moved, np.where(inside, 0, new[:, None])))
 
 
-def _best(chains: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
+def _best(chains: Ints, values: Floats) -> tuple[Ints, Floats]:
     """The best chains with their sums, best first, one for each sum."""
     kept, first = np.unique(values, return_index=True)
     return chains[first[:KEPT]], kept[:KEPT]

@@ -8,13 +8,13 @@ from math import inf
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import LimitError
 from optmap.search.iooub.flows import MOST_INNER, MOST_PERMUTED, Flow, flows_of, modest_flow
 from optmap.search.iooub.grid import BestOfFlow, TileGrid, kept_grid
-from optmap.search.iooub.streams import streaming
+from optmap.search.iooub.streams import MOST_ROLLED, streaming
 from optmap.search.iooub.units import Bundle, units_of
-from optmap.search.whole.chain_costs import IntArray
 from optmap.workloads.axes import touched_at_least
 from optmap.workloads.workload import Workload
 
@@ -60,6 +60,8 @@ def best_tiling(
     weights: Sequence[float],
     *,
     streams: bool = True,
+    rolled: int = MOST_ROLLED,
+    soon: bool = False,
     divisors: bool = False,
     clock: Clock = NO_LIMIT,
 ) -> Tiling | None:
@@ -73,6 +75,8 @@ def best_tiling(
         groups: capacity constraints: (words, tensor numbers) pairs.
         weights: objective weight per tensor, output first.
         streams: whether tensors may be streamed through a tile (not in IOOpt).
+        rolled: windows that one tensor is streamed along, at most.
+        soon: whether fewer flows are looked at again with streams than there is room for.
         divisors: whether tiles must divide the extents.
         clock: when to stop looking, with the best so far.
     """
@@ -83,7 +87,7 @@ def best_tiling(
             continue
         if best is not None and clock.late:
             return replace(best, complete=False, streams_complete=False)
-        found = _UnitSearch(workload, units, groups, weights, clock).run(streams=streams)
+        found = _UnitSearch(workload, units, groups, weights, clock).run(streams=streams, rolled=rolled, soon=soon)
         if best is None or found is None:
             best = best or found
         else:
@@ -141,7 +145,7 @@ class _UnitSearch:
         self.grid = kept_grid(TileGrid, workload, units, tuple(weights)).under(groups)
         self.all = self.grid.every
 
-    def run(self, *, streams: bool) -> Tiling | None:
+    def run(self, *, streams: bool, rolled: int, soon: bool) -> Tiling | None:
         """The best tiling of the units; None if nothing fits."""
         flows = self._flows()
         lists = self.grid.thinned(*((1, LATE_WORK) if self.clock.late else (len(flows), WORK)))
@@ -153,7 +157,12 @@ class _UnitSearch:
         best, chosen = ranked[0][2], flows[ranked[0][1]]
         if best.value <= self.least:
             streams = False
-        again, all_streams = self._variants([flows[n] for _, n, _ in ranked], complete=complete, streams=streams)
+        again, all_streams = self._variants(
+            [flows[n] for _, n, _ in (ranked[:THINNED] if soon else ranked)],
+            complete=complete,
+            rolled=rolled if streams else None,
+        )
+        all_streams = all_streams and not soon
         tried: list[tuple[float, int, Flow]] = []
         for flow in again:
             if self.clock.late:
@@ -182,7 +191,7 @@ class _UnitSearch:
         except LimitError:
             return (modest_flow(self.workload, self.units),)
 
-    def _ranked(self, flows: Sequence[Flow], lists: list[IntArray]) -> tuple[list[tuple[float, int, BestOfFlow]], bool]:
+    def _ranked(self, flows: Sequence[Flow], lists: list[Ints]) -> tuple[list[tuple[float, int, BestOfFlow]], bool]:
         """The best combination of every flow with its value and number, the best ones first; whether all are there.
 
         Out of time one flow is looked at all the same: one with a tile of each tensor fits if anything does.
@@ -199,9 +208,9 @@ class _UnitSearch:
                     break
         return sorted(found, key=lambda entry: entry[:2]), in_time
 
-    def _variants(self, ranked: list[Flow], *, complete: bool, streams: bool) -> tuple[list[Flow], bool]:
+    def _variants(self, ranked: list[Flow], *, complete: bool, rolled: int | None) -> tuple[list[Flow], bool]:
         """Flows to look at again, and whether they are every way to stream: promising ones if there are many."""
-        if not streams:
+        if rolled is None:
             return ([] if complete else ranked[:THINNED]), False
         if complete and self.grid.points() * len(ranked) * STREAMS_PER_FLOW <= WORK:
             pool, promising = ranked, False
@@ -212,13 +221,13 @@ class _UnitSearch:
             if self.clock.late:
                 promising = True
                 break
-            found |= {(v.holds, v.streams): v for v in streaming(flow, self.workload, self.units)}
+            found |= {(v.holds, v.streams): v for v in streaming(flow, self.workload, self.units, rolled)}
         again = ([] if complete else pool) + list(found.values())
         # A tile of one iteration of a window's other dims can be streamed along more loops than are looked at.
         every = len(self.units) <= MOST_INNER and all(unit.plain for unit in self.units)
         return again, not promising and every
 
-    def _refine(self, flow: Flow, start: BestOfFlow, lists: list[IntArray], *, complete: bool) -> BestOfFlow | None:
+    def _refine(self, flow: Flow, start: BestOfFlow, lists: list[Ints], *, complete: bool) -> BestOfFlow | None:
         """All candidates if there are few; else windows of candidates that follow the best point."""
         if complete:
             return self.grid.search(flow, self.all, inf)

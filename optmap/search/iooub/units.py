@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.mappings.held import moves_alone
 from optmap.search.space.sizes import even_cuts
-from optmap.search.whole.chain_costs import FloatArray, IntArray
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.workload import Workload
 
@@ -48,31 +48,31 @@ class Bundle:
     """Whether some candidate is as good as any tile (under the reading of the module)."""
 
     @cached_property
-    def sizes(self) -> FloatArray:
+    def sizes(self) -> Floats:
         """Product of every candidate."""
         return np.array([_product(box) for box in self.boxes], dtype=np.float64)
 
     @cached_property
-    def longest(self) -> FloatArray:
+    def longest(self) -> Floats:
         """The largest extent of a dim of every candidate."""
         return np.array([max(box) for box in self.boxes], dtype=np.float64)
 
     @cached_property
-    def counts(self) -> FloatArray:
+    def counts(self) -> Floats:
         """`numbers` as an array."""
         return np.array(self.numbers, dtype=np.float64)
 
     @cached_property
-    def times(self) -> FloatArray:
+    def times(self) -> Floats:
         """`counts`, and for no candidate, at the place -1, infinity."""
         return np.append(self.counts, np.inf)
 
     @cached_property
-    def _fitting(self) -> IntArray:
+    def _fitting(self) -> Ints:
         """Per whole number from 0 to the extent, the place of the largest candidate that is not larger, or -1."""
         return np.searchsorted(self.sizes, np.arange(self.extent + 1), side="right") - 1
 
-    def largest(self, sizes: FloatArray) -> IntArray:
+    def largest(self, sizes: Floats) -> Ints:
         """The places of the largest candidates that are not larger than some sizes; -1 where every one is.
 
         Args:

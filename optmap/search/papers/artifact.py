@@ -24,6 +24,7 @@ from math import exp, floor, inf
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.errors import InputError
 from optmap.search.found import Found
 from optmap.search.papers.artifact_model import ArtifactModel, ConvolutionDims
@@ -38,7 +39,7 @@ from optmap.search.papers.common import (
 )
 from optmap.search.question import Question
 from optmap.search.space.search_space import Order, Setting
-from optmap.search.whole.chain_costs import IntArray, IntegerPoint
+from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.search.whole.floor import price_and_split
 from optmap.solvers.ipopt import solve_nlp
 from optmap.solvers.status import Stop
@@ -168,7 +169,7 @@ def _integers(setting: Setting, found: TileCandidate) -> tuple[IntegerPoint, tup
     return price_and_split(setting, fitted, orders), tuple(notes)
 
 
-def shrink(setting: Setting, chain: IntArray, orders: tuple[Order, ...]) -> IntArray:
+def shrink(setting: Setting, chain: Ints, orders: tuple[Order, ...]) -> Ints:
     """Take one off the largest extent of a tile until every level fits, outer level first.
 
     Args:
@@ -188,5 +189,5 @@ def shrink(setting: Setting, chain: IntArray, orders: tuple[Order, ...]) -> IntA
     return fitted
 
 
-def _occupancy(setting: Setting, row: IntArray, order: Order, level: int) -> int:
+def _occupancy(setting: Setting, row: Ints, order: Order, level: int) -> int:
     return setting.occupancy(dict(zip(setting.workload.dims, row.tolist(), strict=True)), order, level)

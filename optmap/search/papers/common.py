@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import InfeasibleError, LimitError
 from optmap.base.texts import number, several
@@ -21,7 +22,7 @@ from optmap.search.question import Question
 from optmap.search.relax.tree import relax
 from optmap.search.space.search_space import Setting, setting_of
 from optmap.search.whole.chain_answer import found_chain, machine_notes
-from optmap.search.whole.chain_costs import IntArray, IntegerPoint
+from optmap.search.whole.chain_costs import IntegerPoint
 from optmap.solvers.status import PointKind
 
 
@@ -161,7 +162,7 @@ def shared_bandwidths(setting: Setting) -> tuple[float, ...]:
     return tuple(bandwidth * setting.cores_inside(level) for level, bandwidth in enumerate(setting.bandwidths))
 
 
-def whole_tiles(setting: Setting, tiles: tuple[dict[str, float], ...]) -> IntArray:
+def whole_tiles(setting: Setting, tiles: tuple[dict[str, float], ...]) -> Ints:
     """Tiles rounded down, nested and not below imposed ones, (L, D)."""
     chain = np.array([[int(tile[d] + 1e-6) for d in setting.workload.dims] for tile in tiles], dtype=np.int64)
     for level, (tile, _) in setting.fixed.items():

@@ -11,11 +11,11 @@ from enum import StrEnum
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.count.meshes.batch_axes import axis_overlaps, axis_sizes
 from optmap.count.meshes.batch_columns import Column
 from optmap.machines.elements import Element
 from optmap.machines.fabric import Fabric, Memory
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.questions.policy import Policy
 from optmap.search.quickflow.classes import Reuse
 
@@ -74,9 +74,9 @@ def _prices(memory: Memory, element: Element, weight: Weight) -> tuple[float, fl
 class _Operand:
     """One operand on its way outwards, a number per mapping each."""
 
-    held: Booleans
+    held: Flags
     """Whether a memory inside keeps it."""
-    still: Booleans
+    still: Flags
     """Whether no loop that it depends on turns outside the nearest of those."""
     words: Column
     """Of the tile there."""
@@ -93,7 +93,7 @@ class _Operand:
 class Levels:
     """What the loops of one memory after the other ask for, inner to outer."""
 
-    def __init__(self, fabric: Fabric, counting: Policy, prices: WordPrices, trips: Integers, keeps: Booleans) -> None:
+    def __init__(self, fabric: Fabric, counting: Policy, prices: WordPrices, trips: Ints, keeps: Flags) -> None:
         self.fabric = fabric
         self.prices = prices
         self.footprint = counting.footprint
@@ -168,11 +168,11 @@ class Levels:
         for place, own in enumerate(self.operands):
             own.apart = own.apart * self._groups(number, place)
 
-    def matters(self) -> Booleans:
+    def matters(self) -> Flags:
         """(operands, mappings): whether the order here can spare accesses."""
         return np.array([own.held & own.still for own in self.operands])
 
-    def asked(self, number: int, places: tuple[int, ...], reuses: tuple[Reuse, ...], rows: Integers) -> Column:
+    def asked(self, number: int, places: tuple[int, ...], reuses: tuple[Reuse, ...], rows: Ints) -> Column:
         """Price of what an order leaves to be moved, over the trips of the loops, of some operands and mappings."""
         found = np.zeros(len(rows))
         for place, (inner, sliding) in zip(places, reuses, strict=True):
@@ -185,7 +185,7 @@ class Levels:
             found += each * (own.apart[rows] * self.outside[place][number][rows] + own.fills[rows])
         return found
 
-    def _kept(self, number: int, place: int, sliding: int, rows: Integers) -> Column:
+    def _kept(self, number: int, place: int, sliding: int, rows: Ints) -> Column:
         """Words of the keeper's tile that stay when the loop of one dim turns."""
         own, operand = self.operands[place], self.fabric.operands[place]
         stride = self.ways[number, sliding, rows] * (self.tiles[number - 1, sliding, rows])

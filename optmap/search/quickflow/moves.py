@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Ints
 from optmap.base.rows import Rows
 from optmap.count.meshes.batch_count import is_closed
 from optmap.machines.accelerator import KeepRule
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.search.explore.protocol import PruneTally
 from optmap.search.quickflow.places import Places
 
@@ -27,14 +27,14 @@ NOWHERE = -1
 class Allocations(Rows):
     """Mappings without orders: where the factors are, and who keeps what."""
 
-    trips: Integers
+    trips: Ints
     """(mappings, places, dims)"""
-    keeps: Booleans
+    keeps: Flags
     """(mappings, memories, operands)"""
     keys: Keys
-    root: Integers
+    root: Ints
     """(mappings,), number of the mapping from which the search came here."""
-    source: Integers
+    source: Ints
     """(mappings,), place from which the last move took a factor."""
 
     def __len__(self) -> int:
@@ -50,11 +50,11 @@ class Allocations(Rows):
 class Table:
     """The moves of a round, an entry each."""
 
-    dim: Integers
-    factor: Integers
+    dim: Ints
+    factor: Ints
     """A prime to the power that moves."""
-    source: Integers
-    target: Integers
+    source: Ints
+    target: Ints
     step: Keys
     """What it adds to the key of a mapping."""
 
@@ -79,7 +79,7 @@ class AdjacentMoves:
         self._weights = chance.integers(0, most, (places.count, len(places.primes)), np.uint64)
         self._flips = chance.integers(0, most, len(self.free), np.uint64)
 
-    def allocations(self, trips: Integers, keeps: Booleans) -> Allocations:
+    def allocations(self, trips: Ints, keeps: Flags) -> Allocations:
         """Mappings of trips (mappings, places, dims) and keepers, as roots."""
         keys = np.zeros(len(trips), np.uint64)
         for number, (dim, prime, count) in enumerate(self.places.primes):
@@ -91,7 +91,7 @@ class AdjacentMoves:
         none = np.zeros(len(trips), np.int64)
         return Allocations(trips=trips, keeps=keeps, keys=keys, root=none, source=none).rooted()
 
-    def table(self, open_: Booleans, *, several: bool) -> Table:
+    def table(self, open_: Flags, *, several: bool) -> Table:
         """The moves between some places.
 
         Args:
@@ -164,10 +164,10 @@ class AdjacentMoves:
         keeps = now.keeps[new]
         keeps[:, memory, operand] ^= True
         found = replace(now[new], keeps=keeps, keys=keys[new], source=np.full(len(new), NOWHERE))
-        somewhere: Booleans = np.asarray(keeps[:, :, operand].any(axis=1))
+        somewhere: Flags = np.asarray(keeps[:, :, operand].any(axis=1))
         return self._valid(found[somewhere])
 
-    def _new(self, keys: Keys, seen: set[int]) -> Integers:
+    def _new(self, keys: Keys, seen: set[int]) -> Ints:
         """The rows whose keys were not seen, the first of equal ones."""
         found = []
         for row, key in enumerate(keys.tolist()):
@@ -179,7 +179,7 @@ class AdjacentMoves:
 
     def _valid(self, found: Allocations) -> Allocations:
         """Those that keep to the rules of the machine and fit."""
-        good: Booleans = self.places.ruled(found.trips)
+        good: Flags = self.places.ruled(found.trips)
         ruled = found[good]
         self.tally.add("factor rules", seen=len(found), cut=len(found) - len(ruled))
         if not self.exact_tiles:

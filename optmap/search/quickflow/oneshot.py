@@ -10,8 +10,8 @@ from math import factorial
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.fabric import Fabric
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.questions.policy import Policy
 from optmap.search.explore.protocol import PruneTally
 from optmap.search.quickflow.classes import Order, dataflow_classes, reuse_classes
@@ -22,7 +22,7 @@ class OneShot:
     """Chooses orders on one fabric."""
 
     def __init__(
-        self, fabric: Fabric, counting: Policy, orderable: Booleans, tally: PruneTally, weight: Weight = Weight.ENERGY
+        self, fabric: Fabric, counting: Policy, orderable: Flags, tally: PruneTally, weight: Weight = Weight.ENERGY
     ) -> None:
         """From workload and machine alone.
 
@@ -53,7 +53,7 @@ class OneShot:
     def _whole(self, order: Order) -> Order:
         return (*order, *(dim for dim in range(len(self.fabric.dims)) if dim not in order))
 
-    def choose(self, trips: Integers, keeps: Booleans) -> Integers:
+    def choose(self, trips: Ints, keeps: Flags) -> Ints:
         """The orders of some mappings.
 
         Args:
@@ -71,7 +71,7 @@ class OneShot:
                 self._memory(number, levels, chosen)
         return chosen
 
-    def _memory(self, number: int, levels: Levels, chosen: Integers) -> None:
+    def _memory(self, number: int, levels: Levels, chosen: Ints) -> None:
         """Chooses the orders of one memory."""
         several = levels.trips[number, :, :] > 1
         matters = levels.matters()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.fabric import Fabric, Rule
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import KINDS, TIME, Booleans, Integers
+from optmap.mappings.nest_batch import KINDS, TIME
 from optmap.questions.policy import Policy
 from optmap.search.accelerators.fitting import Fitting
 from optmap.symbolic.numbers import prime_factors
@@ -49,28 +50,28 @@ class Places:
         """(dim, prime, how often it divides the extent)"""
 
     @property
-    def orderable(self) -> Booleans:
+    def orderable(self) -> Flags:
         """(memories, dims), whether a temporal loop may stand there."""
         return self.allowed[TIME::KINDS]
 
-    def spatial(self) -> Booleans:
+    def spatial(self) -> Flags:
         """(places,), whether it is on a mesh."""
-        found: Booleans = np.arange(self.count) % KINDS != TIME
+        found: Flags = np.arange(self.count) % KINDS != TIME
         return found
 
-    def tiles(self, trips: Integers) -> Integers:
+    def tiles(self, trips: Ints) -> Ints:
         """(mappings, memories, dims) of trips (mappings, places, dims)."""
         shape = (len(trips), self.count // KINDS, KINDS, trips.shape[2])
-        found: Integers = trips.reshape(shape).prod(axis=2).cumprod(axis=1)
+        found: Ints = trips.reshape(shape).prod(axis=2).cumprod(axis=1)
         return found
 
-    def admitted(self, trips: Integers) -> Booleans:
+    def admitted(self, trips: Ints) -> Flags:
         """Whether mappings, (mappings, places, dims), keep to meshes and factor rules."""
-        found: Booleans = (trips.prod(axis=2) <= self.sizes).all(axis=1)
+        found: Flags = (trips.prod(axis=2) <= self.sizes).all(axis=1)
         found &= ((trips == 1) | self.allowed).all(axis=(1, 2))
         return found & self.ruled(trips)
 
-    def ruled(self, trips: Integers) -> Booleans:
+    def ruled(self, trips: Ints) -> Flags:
         """Whether mappings keep to factor rules."""
         found = np.ones(len(trips), bool)
         for places, rule in self.rules:
@@ -78,9 +79,9 @@ class Places:
         return found
 
 
-def product_at(trips: Integers, places: tuple[int, ...], rule: Rule) -> Integers:
+def product_at(trips: Ints, places: tuple[int, ...], rule: Rule) -> Ints:
     """What a rule is about, (mappings,) of trips (mappings, places, dims)."""
     if not rule.dims:
         return np.ones(len(trips), np.int64)
-    found: Integers = trips[:, np.array(places)[:, None], np.array(rule.dims)].prod(axis=(1, 2))
+    found: Ints = trips[:, np.array(places)[:, None], np.array(rule.dims)].prod(axis=(1, 2))
     return found

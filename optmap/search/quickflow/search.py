@@ -6,11 +6,11 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optmap.base.arrays import Flags, Floats
 from optmap.base.errors import InputError
 from optmap.base.rows import Rows, concatenated
-from optmap.mappings.nest_batch import KINDS, TIME, Booleans, NestBatch
+from optmap.mappings.nest_batch import KINDS, TIME, NestBatch
 from optmap.questions.options import Merit
 from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.explore.settings import setting
@@ -20,7 +20,6 @@ from optmap.search.quickflow.oneshot import OneShot
 from optmap.search.quickflow.places import Places
 from optmap.search.quickflow.start import start
 
-Numbers = NDArray[np.float64]
 TIMED = (Merit.EDP, Merit.CYCLES)
 """Merits that units at work improve: these are divided by the share of units in use."""
 
@@ -55,7 +54,7 @@ class Reached(Rows):
     """Mappings with what they are worth."""
 
     who: Allocations
-    worth: Numbers
+    worth: Floats
 
     def best(self, count: int) -> Reached:
         """Those that are worth least, in that order."""
@@ -73,7 +72,7 @@ class Reached(Rows):
 class Round:
     """One of the three rounds."""
 
-    open_: Booleans
+    open_: Flags
     """(places,)"""
     hops: int
     several: bool

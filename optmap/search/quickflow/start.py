@@ -6,11 +6,11 @@ from math import gcd
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.elements import whole
 from optmap.machines.fabric import Rule
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.search.accelerators.random_nests import random_nests
 from optmap.search.quickflow.moves import AdjacentMoves, Allocations
 from optmap.search.quickflow.places import Places, product_at
@@ -44,7 +44,7 @@ def start(moves: AdjacentMoves, rng: np.random.Generator) -> Allocations:
     return _drawn(moves, rng)
 
 
-def _mended(places: Places) -> Integers:
+def _mended(places: Places) -> Ints:
     """Trips, (places, dims), with what the machine demands inside."""
     trips = np.ones(places.allowed.shape, np.int64)
     trips[places.outermost] = places.fabric.extents
@@ -62,7 +62,7 @@ def _mended(places: Places) -> Integers:
     return trips
 
 
-def _meet(places: Places, trips: Integers, slots: tuple[int, ...], rule: Rule) -> None:
+def _meet(places: Places, trips: Ints, slots: tuple[int, ...], rule: Rule) -> None:
     """Brings factors of a rule's dims from the outermost memory until their product is what is asked for.
 
     Of several places the outermost takes them, as far as its mesh is large enough.
@@ -88,15 +88,15 @@ def _closer(product: int, prime: int, rule: Rule) -> bool:
     return product < rule.value
 
 
-def _carry(trips: Integers, source: int, target: int, dim: int, prime: int) -> None:
+def _carry(trips: Ints, source: int, target: int, dim: int, prime: int) -> None:
     trips[source, dim] //= prime
     trips[target, dim] *= prime
 
 
-def _keeps(places: Places) -> Booleans:
+def _keeps(places: Places) -> Flags:
     """(memories, operands): what the machine leaves open is kept, as long as single elements fit."""
     asked = np.array([list(memory.keeps) for memory in places.fabric.memories])
-    found: Booleans = asked != KeepRule.REFUSED
+    found: Flags = asked != KeepRule.REFUSED
     for number, memory in enumerate(places.fabric.memories):
         for room in memory.rooms:
             weights = dict(zip(room.operands, room.weights, strict=True))

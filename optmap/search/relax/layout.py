@@ -10,11 +10,11 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.shown import Concise
 from optmap.programs.geometric import Box
 from optmap.search.space.search_space import Order, Setting
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 """(F,): a column per free dim; -1 for the whole extent, which is a number."""
 
@@ -63,7 +63,7 @@ class CoreSplit:
     """The largest tile inside that has columns; None if no level inside has."""
     depth: int
     """Number of levels inside that have columns."""
-    log_extents: Array
+    log_extents: Floats
     """(F,): logarithms of the extents of the free dims."""
 
     @property
@@ -81,7 +81,7 @@ class CoreSplit:
         """How far the logarithm of tile/chunk goes, with `log_whole` brought to this side."""
         return log(self.cores) - self.log_whole
 
-    def share(self, width: int) -> Array:
+    def share(self, width: int) -> Floats:
         """(width,) exponents of one core's part of the work: chunk/tile over all dims, but for `log_whole`."""
         row = np.zeros(width)
         row[self.own] += 1.0
@@ -91,7 +91,7 @@ class CoreSplit:
             row[self.extra] -= 1.0
         return row
 
-    def bound(self, lower: Array, upper: Array, floor: Array) -> None:
+    def bound(self, lower: Floats, upper: Floats, floor: Floats) -> None:
         """Write the chunk's range: from the tile inside it to the shared tile.
 
         Args:
@@ -105,7 +105,7 @@ class CoreSplit:
         if self.extra >= 0:
             upper[:, self.extra] = log(self.cores)
 
-    def spread(self, start: Array, lower: Array, upper: Array) -> None:
+    def spread(self, start: Floats, lower: Floats, upper: Floats) -> None:
         """Put the chunks of a start just below shared tiles that cannot be small, so that the cores suffice.
 
         Args:
@@ -121,7 +121,7 @@ class CoreSplit:
             beside = np.maximum(start[:, own], start[:, tile] - step)
             start[:, own] = np.where(lower[:, tile] > lower[:, own], beside, start[:, own])
 
-    def undo(self, point: Array, upper: Array) -> None:
+    def undo(self, point: Floats, upper: Floats) -> None:
         """Make one chunk of the whole shared tile in (B, width) points whose upper ends are given."""
         point[:, self.own] = upper[:, self.own] if self.shared is None else point[:, self.shared[self.dims]]
 
@@ -171,7 +171,7 @@ class ColumnLayout:
         columns = (pair for inner, outer in steps for pair in zip(inner.tolist(), outer.tolist(), strict=True))
         return [(a, b) for a, b in columns if b >= 0 and a != b]
 
-    def rank(self) -> Array:
+    def rank(self) -> Floats:
         """(width,): position of each column from inner to outer; a chunk lies just inside its tile."""
         rank = np.full(self.width, float(len(self.levels)))
         for i, level in enumerate(self.levels):
@@ -180,7 +180,7 @@ class ColumnLayout:
             rank[self.split.own] = self.split.depth - 0.25  # above -1/2: room grows with 1 + 2 rank
         return rank
 
-    def ramp(self) -> Array:
+    def ramp(self) -> Floats:
         """(width,): how far along its range each column starts: outer tiles further than inner ones."""
         ramp = np.full(self.width, 0.5)
         for i, level in enumerate(self.levels):

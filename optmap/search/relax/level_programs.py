@@ -13,10 +13,11 @@ from math import exp, inf
 
 import numpy as np
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import current
 from optmap.programs.posynomial import EpigraphRow, GeometricProgram, Posynomial, tidy
 from optmap.programs.tile_plan import tensor_labels
-from optmap.search.relax.layout import Array, ColumnLayout, CoreSplit, Node
+from optmap.search.relax.layout import ColumnLayout, CoreSplit, Node
 from optmap.search.relax.node_programs import SLACK, Bounder
 from optmap.search.space.search_space import Setting
 from optmap.solvers.batch import BatchSolution, Settled
@@ -132,7 +133,7 @@ class IpoptBounder(NamedPrograms):
             point=np.array(points), value=np.array(values), bound=np.array(bounds), iterations=max(steps)
         )
 
-    def _solve_one(self, node: Node) -> tuple[Array, float, float, int]:
+    def _solve_one(self, node: Node) -> tuple[Floats, float, float, int]:
         """Point, value and bound of a node, and the iterations; once more with room if that fails."""
         nothing = np.full(self.layout(node).width, np.nan)
         if current().late:  # a bound that holds of every node
@@ -197,7 +198,7 @@ def _cores(split: CoreSplit, names: tuple[str, ...]) -> EpigraphRow:
     return EpigraphRow(posynomial=chunks, alpha=0.0, constant=tidy(exp(split.most)), name="cores")
 
 
-def _posynomial(names: tuple[str, ...], exponents: Array, logs: Array) -> Posynomial:
+def _posynomial(names: tuple[str, ...], exponents: Floats, logs: Floats) -> Posynomial:
     there = logs > 0.5 * NO_TERM
     coefficients = np.array([tidy(c) for c in np.exp(logs[there])])
     return Posynomial(names=names, coefficients=coefficients, exponents=exponents[there])

@@ -11,10 +11,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import Clock
 from optmap.programs.geometric import Box
 from optmap.search.relax.boxes import compatible, first_boxes
-from optmap.search.relax.layout import Array, Node, Unit
+from optmap.search.relax.layout import Node, Unit
 from optmap.search.space.search_space import Setting
 from optmap.solvers.batch import BatchSolution, Settled
 
@@ -117,7 +118,7 @@ class _LevelSearch:
         if not probes:
             return
 
-        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+        def settled(value: Floats, bound: Floats) -> NDArray[np.bool_]:
             return np.asarray((value <= enough) | (bound > enough))
 
         values = self.solve([self._alone(*one) for one in probes], settled).value.tolist()
@@ -161,7 +162,7 @@ class _LevelSearch:
         known = [min(own.values(), default=-inf) for own in self.own]
         floor = max(self.setting.least_costs)
 
-        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+        def settled(value: Floats, bound: Floats) -> NDArray[np.bool_]:
             done = np.zeros(len(value), dtype=bool)
             lows = [float(bound[m].min()) if m.size else low for m, low in zip(members, known, strict=True)]
             enough = self.negligible * max(floor, *lows)
@@ -195,7 +196,7 @@ class _LevelSearch:
             return float(self.solve([self._alone(level, unit)], None).bound[0])
         inside: dict[Box, float] = {}
 
-        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+        def settled(value: Floats, bound: Floats) -> NDArray[np.bool_]:
             return np.asarray(bound >= DEARER * value.min())
 
         boxes: Sequence[Box] = self._boxes(level + 1)

@@ -8,9 +8,10 @@ from itertools import groupby, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.programs.geometric import Box, whole_count
 from optmap.programs.geometric_rows import Frames, Posynomials
-from optmap.search.relax.layout import Array, ColumnLayout, Node, layout_of
+from optmap.search.relax.layout import ColumnLayout, Node, layout_of
 from optmap.search.space.search_space import Order, Setting
 from optmap.solvers.batch import BatchSolution, Settled, solve_batch
 from optmap.solvers.iterates import NO_TERM, Batch, joined
@@ -99,7 +100,7 @@ class Bounder:
             upper=upper,
         )
 
-    def _traffics(self, nodes: Sequence[Node], level: int, layout: ColumnLayout) -> tuple[Array, Array]:
+    def _traffics(self, nodes: Sequence[Node], level: int, layout: ColumnLayout) -> tuple[Floats, Floats]:
         """Exponents (B, m, width) and logarithms (B, m) of a level's traffic under every node."""
         choices = []
         for node in nodes:
@@ -128,7 +129,7 @@ class Bounder:
         exponents[:, :, outer_columns[~whole]] += rows.next[:, :, ~whole]
         return exponents, logs + rows.next[:, :, whole] @ self.space.log_extents[whole]
 
-    def _occupancies(self, nodes: Sequence[Node], level: int, layout: ColumnLayout) -> tuple[Array, Array]:
+    def _occupancies(self, nodes: Sequence[Node], level: int, layout: ColumnLayout) -> tuple[Floats, Floats]:
         """Exponents (B, m, width) and logarithms (B, m) of what a level holds under every node."""
         rooms: dict[Order | None, Frames] = {}
         choices = []
@@ -160,7 +161,7 @@ class Bounder:
         place = np.array([kinds[frames] for frames, *_ in choices])
         return Posynomials(logs=logs[[numbers[choice] for choice in choices]], own=own[place], next=beyond[place])
 
-    def _chains(self, layout: ColumnLayout) -> tuple[Array, Array]:
+    def _chains(self, layout: ColumnLayout) -> tuple[Floats, Floats]:
         """Rows that make tiles nest, chunks included, and the number of cores a limit."""
         pairs = layout.pairs()
         linear = np.zeros((len(pairs), layout.width))
@@ -172,7 +173,7 @@ class Bounder:
         share = layout.split.share(layout.width)
         return np.concatenate((linear, -share[None])), np.append(limit, layout.split.most)
 
-    def _box(self, nodes: Sequence[Node], layout: ColumnLayout) -> tuple[Array, Array]:
+    def _box(self, nodes: Sequence[Node], layout: ColumnLayout) -> tuple[Floats, Floats]:
         lower = np.zeros((len(nodes), layout.width))
         upper = np.zeros_like(lower)
         floor = np.zeros(len(self.space.free))
@@ -200,7 +201,7 @@ def _pattern(node: Node) -> tuple[tuple[bool, bool], ...]:
     return tuple((unit is None, unit is None or unit.order is None) for unit in node)
 
 
-def _starts(batch: Batch, layout: ColumnLayout) -> Array:
+def _starts(batch: Batch, layout: ColumnLayout) -> Floats:
     """Points strictly inside capacities and chains; NaN where none was found."""
     size, n = batch.lower.shape
     ramp = layout.ramp()
@@ -222,7 +223,7 @@ def _starts(batch: Batch, layout: ColumnLayout) -> Array:
     return found
 
 
-def _nested(upper: Array, lower: Array, layout: ColumnLayout) -> Array:
+def _nested(upper: Floats, lower: Floats, layout: ColumnLayout) -> Floats:
     """Upper ends that grow from inner to outer tiles, each with some room above the lower end.
 
     A variable whose range is one point keeps a sliver, larger further out, so that an interior
@@ -245,7 +246,7 @@ def _corner_fits(batch: Batch, layout: ColumnLayout) -> NDArray[np.bool_]:
     return np.asarray(held.all(axis=1) & (batch.chains(t) <= 1e-12).all(axis=1))
 
 
-def _room(exponents: Array, logs: Array, lower: Array) -> Array:
+def _room(exponents: Floats, logs: Floats, lower: Floats) -> Floats:
     """How far each variable can go up within the capacities, all other tiles being smallest.
 
     A level that its smallest tile nearly fills would otherwise confine the start of all levels to
@@ -258,7 +259,7 @@ def _room(exponents: Array, logs: Array, lower: Array) -> Array:
     return np.asarray(ends.min(axis=1, initial=np.inf))
 
 
-def _stack(groups: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+def _stack(groups: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Posynomials of all programs, padded to equal numbers of terms: (B, P, m, n) and (B, P, m)."""
     size, _, n = groups[0][0].shape
     most = max(logs.shape[1] for _, logs in groups)

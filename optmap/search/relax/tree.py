@@ -25,11 +25,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import InfeasibleError
 from optmap.base.shown import Concise
 from optmap.programs.geometric import Box
-from optmap.search.relax.layout import Array, Node, Unit
+from optmap.search.relax.layout import Node, Unit
 from optmap.search.relax.level_programs import bounder_of
 from optmap.search.relax.levels import level_bounds, nested, per_box
 from optmap.search.relax.mirrors import Mirrors
@@ -211,7 +212,7 @@ class _TreeSearch:
         if not nodes:
             return
 
-        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+        def settled(value: Floats, bound: Floats) -> NDArray[np.bool_]:
             del bound
             return np.full(len(value), bool((value <= target * (1 + ATTAINED)).any()))
 
@@ -291,7 +292,7 @@ class _TreeSearch:
         known = np.array([e.bound for e in batch])
         final = np.array([self._final(e.node) for e in batch])
 
-        def settled(value: Array, bound: Array) -> NDArray[np.bool_]:
+        def settled(value: Floats, bound: Floats) -> NDArray[np.bool_]:
             least = min(ceiling, value[final].min(initial=inf) * (1 - SAME))
             return np.asarray((value <= known * (1 + ATTAINED)) | (np.maximum(bound, known) >= least))
 
@@ -309,12 +310,12 @@ class _TreeSearch:
         """Whether every level is chosen and its rows are exact: a point of the program is one of the relaxation."""
         return all(unit is not None and self.space.is_exact(unit.box) for unit in node)
 
-    def _keep(self, node: Node, point: Array, value: float) -> None:
+    def _keep(self, node: Node, point: Floats, value: float) -> None:
         if value < inf and self._final(node):
             self.points.append(self.read_back(node, point, value))
             self.incumbent = min(self.incumbent, value)
 
-    def read_back(self, node: Node, point: Array, value: float) -> RelaxedPoint:
+    def read_back(self, node: Node, point: Floats, value: float) -> RelaxedPoint:
         """Tiles of a node from the logarithms of its program."""
         free = self.space.free
         layout = self.bounder.layout(node)

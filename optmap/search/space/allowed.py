@@ -14,12 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.machines.machine import Machine
 from optmap.mappings.constraints import Constraints, Sizes
 from optmap.symbolic.numbers import divisors_of
 from optmap.workloads.workload import Workload
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,35 +40,35 @@ class Allowed:
         return None
 
     @cached_property
-    def low(self) -> IntArray:
+    def low(self) -> Ints:
         """(L, D): the least sizes; they nest."""
         return np.array([[s.low for s in row] for row in self.sizes], dtype=np.int64)
 
     @cached_property
-    def high(self) -> IntArray:
+    def high(self) -> Ints:
         """(L, D): the largest sizes."""
         return np.array([[s.high for s in row] for row in self.sizes], dtype=np.int64)
 
     @cached_property
-    def step(self) -> IntArray:
+    def step(self) -> Ints:
         """(L, D): all sizes are multiples of these."""
         return np.array([[s.step for s in row] for row in self.sizes], dtype=np.int64)
 
-    def hold(self, chains: IntArray) -> NDArray[np.bool_]:
+    def hold(self, chains: Ints) -> NDArray[np.bool_]:
         """(B,): which chains (B, L, D) have allowed sizes only."""
         return np.asarray(self.holds(chains).all(axis=(1, 2)))
 
-    def holds(self, chains: IntArray) -> NDArray[np.bool_]:
+    def holds(self, chains: Ints) -> NDArray[np.bool_]:
         """(B, L, D): which sizes of chains are allowed."""
         inside = (chains >= self.low) & (chains <= self.high)
         return np.asarray(inside & (chains % self.step == 0))
 
-    def down(self, tiles: IntArray, level: int) -> IntArray:
+    def down(self, tiles: Ints, level: int) -> Ints:
         """(…, D): the largest allowed sizes at or below the given ones; the least where there is none."""
         cut = np.minimum(tiles, self.high[level]) // self.step[level] * self.step[level]
         return np.asarray(np.maximum(cut, self.low[level]))
 
-    def up(self, tiles: IntArray, level: int) -> IntArray:
+    def up(self, tiles: Ints, level: int) -> Ints:
         """(…, D): the least allowed sizes at or above the given ones; the largest where there is none."""
         step = self.step[level]
         grown = -(-np.maximum(tiles, self.low[level]) // step) * step

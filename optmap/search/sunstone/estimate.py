@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Floats
 from optmap.count.meshes.batch import evaluate_batch
 from optmap.count.meshes.policy import NestPolicy
 from optmap.machines.fabric import Fabric
-from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.mappings.nest_batch import NestBatch
 from optmap.questions.options import Merit
 from optmap.questions.policy import Footprint
 from optmap.search.accelerators.fitting import Fitting
-from optmap.search.explore.protocol import Numbers
 
 
 def optimistic(
@@ -36,8 +36,8 @@ def optimistic(
     *,
     memory: int,
     inwards: bool,
-    settled: Booleans,
-) -> tuple[Numbers, Numbers]:
+    settled: Flags,
+) -> tuple[Floats, Floats]:
     """The optimistic value of partial mappings, completed in any order of what is left.
 
     Args:
@@ -64,7 +64,7 @@ def optimistic(
         lost = _spreadable(batch, fabric, memory)
         reads, fills = (np.maximum(part - lost, 0) for part in (reads, fills))
 
-    def value(decided: Booleans) -> Numbers:
+    def value(decided: Flags) -> Floats:
         taken = _taken(batch, memory, inwards=inwards, settled=decided)
         energy = np.full(len(batch), float(fabric.operations * fabric.arithmetic_pj))
         for kind, words in enumerate((reads, fills, cost.updates)):
@@ -82,16 +82,16 @@ def _prices(fabric: Fabric, number: int) -> list[list[float]]:
     return [[float(price) * share for price in prices] for prices in least]
 
 
-def _cycles(batch: NestBatch, fabric: Fabric, memory: int, *, inwards: bool) -> Numbers:
+def _cycles(batch: NestBatch, fabric: Fabric, memory: int, *, inwards: bool) -> Floats:
     used = (batch.x * batch.y).prod(axis=(1, 2)).astype(np.float64)
     meshes = fabric.memories[: memory + 1] if inwards else fabric.memories[memory + 2 :]
     left = batch.temporal[:, memory if inwards else -1].prod(axis=1).astype(np.float64)
     further = np.minimum(left, float(np.prod([own.fanout for own in meshes], dtype=np.float64)))
-    found: Numbers = fabric.operations / (used * further)
+    found: Floats = fabric.operations / (used * further)
     return found
 
 
-def _taken(batch: NestBatch, memory: int, *, inwards: bool, settled: Booleans) -> tuple[Numbers, Numbers, Numbers]:
+def _taken(batch: NestBatch, memory: int, *, inwards: bool, settled: Flags) -> tuple[Floats, Floats, Floats]:
     """Which reads, fills and updates are decided, each (nests, memories, operands)."""
     shape = batch.keeps.shape
     numbers = np.arange(shape[1])[None, :, None]
@@ -105,7 +105,7 @@ def _taken(batch: NestBatch, memory: int, *, inwards: bool, settled: Booleans) -
     return served.astype(float), np.broadcast_to(numbers >= memory, shape).astype(float), served.astype(float)
 
 
-def _spreadable(batch: NestBatch, fabric: Fabric, memory: int) -> Numbers:
+def _spreadable(batch: NestBatch, fabric: Fabric, memory: int) -> Floats:
     """Partial sums that need not be read again if meshes outside spread what is summed, (nests, memories, operands).
 
     Elements of the output that an instance meets for the first time are not read: |T| * (copies - now), copies at

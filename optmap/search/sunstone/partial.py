@@ -11,9 +11,10 @@ from itertools import product
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric
-from optmap.mappings.nest_batch import Booleans, Integers, NestBatch
+from optmap.mappings.nest_batch import NestBatch
 from optmap.questions.policy import Footprint
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.sunstone.loops import whole_orders
@@ -78,7 +79,7 @@ def start(fabric: Fabric, keeps: Sequence[Pattern], place: int) -> NestBatch:
 
 
 def with_choices(
-    parent: NestBatch, choices: Sequence[MemoryChoice], orders: Integers, memory: int, *, inwards: bool, last: Integers
+    parent: NestBatch, choices: Sequence[MemoryChoice], orders: Ints, memory: int, *, inwards: bool, last: Ints
 ) -> NestBatch:
     """A partial mapping continued by one memory, every choice in every order.
 
@@ -109,15 +110,15 @@ def with_choices(
     return found
 
 
-def tile_at(batch: NestBatch, row: int, memory: int) -> Integers:
+def tile_at(batch: NestBatch, row: int, memory: int) -> Ints:
     """Extents of what is inside a memory's own temporal loops."""
     ways = batch.x[row] * batch.y[row]
     inner = (ways[:memory] * batch.temporal[row, :memory]).prod(axis=0)
-    found: Integers = inner * ways[memory]
+    found: Ints = inner * ways[memory]
     return found
 
 
-def rows_that_hold(batch: NestBatch, fitting: Fitting, kept: Mapping[int, Booleans]) -> Booleans:
+def rows_that_hold(batch: NestBatch, fitting: Fitting, kept: Mapping[int, Flags]) -> Flags:
     """Whether memories, by number, have room for the tiles of the operands that they keep, (operands,) each."""
     tiles = (batch.x * batch.y * batch.temporal).cumprod(axis=1)
     found = np.ones(len(batch), bool)

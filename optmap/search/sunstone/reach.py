@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.machines.fabric import Direction, Fabric, Memory, Rule
-from optmap.mappings.nest_batch import Integers
 from optmap.symbolic.numbers import divisors_of
 
 
@@ -19,12 +19,12 @@ class Reach:
         self.fabric = fabric
         self.sizes = {dim: self._sizes(dim) for dim in sorted(fabric.demanded)}
 
-    def at(self, memory: int) -> Iterator[tuple[int, Integers]]:
+    def at(self, memory: int) -> Iterator[tuple[int, Ints]]:
         """(dim, extents) of a memory's tile, of demanded dims."""
         for dim, sizes in self.sizes.items():
             yield dim, sizes[memory]
 
-    def _sizes(self, dim: int) -> list[Integers]:
+    def _sizes(self, dim: int) -> list[Ints]:
         """Per memory, inner to outer: what is reached from inside and goes on to the whole outside."""
         whole, memories = self.fabric.extents[dim], self.fabric.memories
         steps = [self._steps(memory, dim) for memory in memories]

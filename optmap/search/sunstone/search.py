@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Floats
 from optmap.base.rows import Rows, concatenated
-from optmap.mappings.nest_batch import Booleans, NestBatch
+from optmap.mappings.nest_batch import NestBatch
 from optmap.questions.options import Merit
-from optmap.search.explore.protocol import Brief, Numbers, Proposals, Scores, Strategy
+from optmap.search.explore.protocol import Brief, Proposals, Scores, Strategy
 from optmap.search.sunstone.estimate import optimistic
 from optmap.search.sunstone.settings import SunstoneSettings
 from optmap.search.sunstone.step import Continued, Step
@@ -26,9 +27,9 @@ class _Front(Rows):
     """Partial mappings with their memories chosen up to one."""
 
     batch: NestBatch
-    estimate: Numbers
+    estimate: Floats
     """Of each, in its own order."""
-    least: Numbers
+    least: Floats
     """The least over all orders that were tried with the same choices: what alpha-beta compares."""
 
 
@@ -82,11 +83,11 @@ class _SunstoneSearch:
             self.best = float(scores.value[first])
             self.ways = int((batch.x[first] * batch.y[first]).prod())
 
-    def _open(self, least: Numbers) -> Booleans:
+    def _open(self, least: Floats) -> Flags:
         """Alpha-beta: optimistic value < best objective known."""
         if not self.settings.alpha_beta:
             return np.ones(len(least), bool)
-        found: Booleans = least < self.best
+        found: Flags = least < self.best
         self.brief.tally.add("alpha-beta", seen=len(least), cut=int((~found).sum()))
         return found
 

@@ -8,11 +8,12 @@ from math import prod
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.base.errors import LimitError
 from optmap.base.rows import concatenated
 from optmap.machines.fabric import Rule
 from optmap.machines.relations import Relation
-from optmap.mappings.nest_batch import Booleans, Integers, NestBatch, rules_met
+from optmap.mappings.nest_batch import NestBatch, rules_met
 from optmap.search.accelerators.fitting import Fitting
 from optmap.search.explore.protocol import Brief
 from optmap.search.sunstone.loops import whole_orders
@@ -41,7 +42,7 @@ class Continued:
     """Continuations of one partial mapping."""
 
     batch: NestBatch
-    group: Integers
+    group: Ints
     """(nests,): the same number for one choice in several orders."""
 
 
@@ -92,7 +93,7 @@ class Step:
         keeps = [own[0] for own in self.patterns]
         return start(self.fabric, keeps, len(self.fabric.memories) - 1)
 
-    def settled(self, memory: int) -> Booleans:
+    def settled(self, memory: int) -> Flags:
         """(memories, operands): whether it is decided there if an operand is kept, once a memory has its tile."""
         found = [(number <= memory) != self.inwards or len(own) == 1 for number, own in enumerate(self.patterns)]
         return np.repeat(np.array(found)[:, None], len(self.fabric.operands), axis=1)
@@ -124,10 +125,10 @@ class Step:
     def _situation(self, front: NestBatch, row: int, memory: int) -> _Situation:
         left = front.temporal[row, memory + 1 if self.inwards else -1]
         inside = np.ones(self.dims, np.int64) if memory < 0 or self.inwards else tile_at(front, row, memory)
-        held: Booleans = np.asarray(front.keeps[row, : 0 if self.inwards else max(memory, 0)].any(axis=0))
+        held: Flags = np.asarray(front.keeps[row, : 0 if self.inwards else max(memory, 0)].any(axis=0))
         return _Situation(memory, tuple(map(int, inside)), tuple(map(int, left)), tuple(held.tolist()))
 
-    def _admitted(self, batch: NestBatch, memory: int) -> Booleans:
+    def _admitted(self, batch: NestBatch, memory: int) -> Flags:
         """Whether the trips that are left to the memory outside keep to its rules, and tiles fit outside."""
         found = np.ones(len(batch), bool)
         outside = memory + 1
@@ -228,7 +229,7 @@ class Step:
         spread = np.array(ways[0]) * np.array(ways[1])
         outside = range(at.memory + 1, len(self.fabric.memories) - 1)
 
-        def feasible(factors: Integers) -> Booleans:
+        def feasible(factors: Ints) -> Flags:
             tiles = factors * np.array(at.inside)
             found = self.fitting.fit(at.memory, tiles, np.array(keeps)) & rules_met(rules, factors)
             for dim, sizes in self.reach.at(at.memory):
@@ -244,8 +245,8 @@ class Step:
         return [tuple(tile) for tile in found.tolist()]
 
     def _leave_ways(
-        self, memory: int, rest: Sequence[int], ways: tuple[tuple[int, ...], tuple[int, ...]], factors: Integers
-    ) -> Booleans:
+        self, memory: int, rest: Sequence[int], ways: tuple[tuple[int, ...], tuple[int, ...]], factors: Ints
+    ) -> Flags:
         """Whether the meshes outside use what a tile leaves as well as what there was, to the part that is demanded.
 
         The mesh right outside the memory counts unless its ways are chosen already.

@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
+from optmap.base.arrays import Flags, Ints
 from optmap.machines.operands import Operand
-from optmap.mappings.nest_batch import Booleans, Integers
 from optmap.search.space.sizes import maximal
 from optmap.symbolic.numbers import divisors_of
 
@@ -30,7 +30,7 @@ def grown_dims(operands: Sequence[Operand], stationary: frozenset[int], dims: in
     return frozenset().union(*(operands[number].dims for number in stationary))
 
 
-def tile_grid(rest: Sequence[int], dims: frozenset[int]) -> tuple[Integers, tuple[int, ...]]:
+def tile_grid(rest: Sequence[int], dims: frozenset[int]) -> tuple[Ints, tuple[int, ...]]:
     """All nodes of the tree: every divisor of every dim that grows.
 
     Returns:
@@ -44,11 +44,11 @@ def tile_grid(rest: Sequence[int], dims: frozenset[int]) -> tuple[Integers, tupl
 def tiles_of(
     rest: Sequence[int],
     dims: frozenset[int],
-    feasible: Callable[[Integers], Booleans],
+    feasible: Callable[[Ints], Flags],
     *,
     principle: bool,
     count: Callable[[str, int, int], None],
-) -> Integers:
+) -> Ints:
     """The factors by which a memory's tile is worth growing, (tiles, dims).
 
     Args:
@@ -66,6 +66,6 @@ def tiles_of(
     if not principle:
         return grid[fits]
     # The Tiling Principle: T goes if T' = T with the next larger divisor d' > d for one d fits, too.
-    kept: Booleans = maximal(fits.reshape(shape)).ravel()
+    kept: Flags = maximal(fits.reshape(shape)).ravel()
     count("tiles: tiling principle", int(fits.sum()), int(fits.sum() - kept.sum()))
     return grid[kept]

@@ -11,6 +11,7 @@ from math import ceil, inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import Clock
 from optmap.count.levels.factors import Flows
 from optmap.count.levels.per_level import level_model
@@ -21,9 +22,6 @@ from optmap.search.space.search_space import Order, Setting
 from optmap.search.space.sizes import FEW_CUTS
 from optmap.search.whole.tops import Tops
 from optmap.symbolic.numbers import divisors_of
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 BATCH = 20_000
 """Chains evaluated at once."""
@@ -74,7 +72,7 @@ class ChainCosts:
         """Where the best few of all chains that are priced at every level are kept; None for nowhere."""
         self.model = level_model(setting.workload)
         self.dims = setting.workload.dims
-        self.extents: IntArray = np.array([n for _, n in setting.workload.sizes], dtype=np.int64)
+        self.extents: Ints = np.array([n for _, n in setting.workload.sizes], dtype=np.int64)
         self.depth = len(setting.machine.levels)
         self.boxed = [self.dims.index(d) for d in setting.space.boxed]
         self._flows = dict[int, Flows]()
@@ -83,7 +81,7 @@ class ChainCosts:
         """Loop orders to choose from at a level."""
         return self.setting.orders_at(level)
 
-    def fits(self, tiles: IntArray, level: int) -> NDArray[np.bool_]:
+    def fits(self, tiles: Ints, level: int) -> NDArray[np.bool_]:
         """(B, orders): whether each tile fits the level under each loop order."""
         capacity = self.setting.capacities[level]
         orders = self.orders(level)
@@ -92,12 +90,12 @@ class ChainCosts:
             return np.broadcast_to(one[:, None], (len(tiles), len(orders)))
         return np.stack([self.model.safe_occupancy(tiles, o.working) <= capacity for o in orders], axis=1)
 
-    def fits_somehow(self, tiles: IntArray, level: int) -> NDArray[np.bool_]:
+    def fits_somehow(self, tiles: Ints, level: int) -> NDArray[np.bool_]:
         """(B,): whether each tile fits the level under some loop order."""
         held = (self.model.safe_occupancy(tiles, room) for room in self._rooms(level))
         return np.asarray(np.logical_or.reduce([words <= self.setting.capacities[level] for words in held]))
 
-    def grid_fits(self, sizes: Sequence[IntArray], level: int) -> NDArray[np.bool_]:
+    def grid_fits(self, sizes: Sequence[Ints], level: int) -> NDArray[np.bool_]:
         """Which combinations of sizes, some per dim, fit a level under some loop order: (n_0, n_1, …)."""
         held = (self.model.grid_occupancy(sizes, room) for room in self._rooms(level))
         return np.asarray(np.logical_or.reduce([words <= self.setting.capacities[level] for words in held]))
@@ -114,13 +112,13 @@ class ChainCosts:
 
     def evaluate(
         self,
-        chains: IntArray,
-        spatial: IntArray | None = None,
+        chains: Ints,
+        spatial: Ints | None = None,
         levels: Sequence[int] | None = None,
         ceiling: float = inf,
         *,
         fitting: bool = False,
-    ) -> tuple[FloatArray, IntArray]:
+    ) -> tuple[Floats, Ints]:
         """Cost and best loop order of every level.
 
         Args:
@@ -149,7 +147,7 @@ class ChainCosts:
                 break
         return costs, chosen
 
-    def in_whole(self, tiles: IntArray, level: int, *, clock: Clock) -> FloatArray:
+    def in_whole(self, tiles: Ints, level: int, *, clock: Clock) -> Floats:
         """(n,) what tiles that fit a level (n, D) cost in the whole problem, their last tiles counted as they are.
 
         Raises:
@@ -164,7 +162,7 @@ class ChainCosts:
             found[start : start + BATCH] = self.evaluate(chains, levels=[level], fitting=True)[0][:, level]
         return found
 
-    def priced(self, chain: IntArray, spatial: IntArray | None, orders: tuple[Order, ...]) -> IntegerPoint:
+    def priced(self, chain: Ints, spatial: Ints | None, orders: tuple[Order, ...]) -> IntegerPoint:
         """One chain (L, D) under given loop orders."""
         ways = self._ways(chain[None], None if spatial is None else spatial[None])
         costs = (
@@ -175,8 +173,8 @@ class ChainCosts:
 
     def best(
         self,
-        chains: IntArray,
-        spatial: IntArray | None = None,
+        chains: Ints,
+        spatial: Ints | None = None,
         *,
         ceiling: float = inf,
         levels: Sequence[int] | None = None,
@@ -211,16 +209,12 @@ class ChainCosts:
                 self._show(self.tops, part, ways, costs, chosen)
         return found
 
-    def _row(
-        self, chains: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray, row: int
-    ) -> IntegerPoint:
+    def _row(self, chains: Ints, spatial: Ints | None, costs: Floats, chosen: Ints, row: int) -> IntegerPoint:
         """One of many chains that were priced, as a point."""
         orders = tuple(self.orders(level)[number] for level, number in enumerate(chosen[row].tolist()))
         return self._point(chains[row], None if spatial is None else spatial[row], orders, costs[row].tolist())
 
-    def _show(
-        self, tops: Tops[IntegerPoint], chains: IntArray, spatial: IntArray | None, costs: FloatArray, chosen: IntArray
-    ) -> None:
+    def _show(self, tops: Tops[IntegerPoint], chains: Ints, spatial: Ints | None, costs: Floats, chosen: Ints) -> None:
         """Show the best of many chains that were priced to those that are kept: of equal costs the first."""
         _, firsts = np.unique(costs, axis=0, return_index=True)
         largest = costs[firsts].max(axis=1)
@@ -234,7 +228,7 @@ class ChainCosts:
             return inf
         return min(ceil(bound * rate * (1 - ROUNDING)) / rate for rate in self.setting.bandwidths)
 
-    def _ways(self, chains: IntArray, spatial: IntArray | None) -> IntArray | None:
+    def _ways(self, chains: Ints, spatial: Ints | None) -> Ints | None:
         level = self.setting.split_level
         if level is None or spatial is None:
             return None
@@ -243,7 +237,7 @@ class ChainCosts:
         return ways
 
     def _point(
-        self, chain: IntArray, spatial: IntArray | None, orders: tuple[Order, ...], costs: Iterable[float]
+        self, chain: Ints, spatial: Ints | None, orders: tuple[Order, ...], costs: Iterable[float]
     ) -> IntegerPoint:
         return IntegerPoint(
             chain=tuple(map(tuple, chain.tolist())),
@@ -253,19 +247,19 @@ class ChainCosts:
         )
 
 
-def _first(costs: FloatArray) -> int:
+def _first(costs: Floats) -> int:
     """Row with the least sorted costs, ties by their sum."""
     descending = -np.sort(-costs, axis=1)
     return int(np.lexsort((costs.sum(axis=1), *descending.T[::-1]))[0])
 
 
-def grid_of(lists: Sequence[Sequence[int]]) -> IntArray:
+def grid_of(lists: Sequence[Sequence[int]]) -> Ints:
     """Every combination of candidates, one per dim: (n, D)."""
     arrays = [np.array(values, dtype=np.int64) for values in lists]
     return np.stack(np.meshgrid(*arrays, indexing="ij"), axis=-1).reshape(-1, len(lists))
 
 
-def thin(lists: Sequence[list[int]], now: IntArray, budget: int) -> list[list[int]]:
+def thin(lists: Sequence[list[int]], now: Ints, budget: int) -> list[list[int]]:
     """Drop the candidates farthest from the current values until the grid fits the budget."""
     kept = [list(values) for values in lists]
     for d, values in enumerate(kept):
@@ -308,9 +302,7 @@ def _divisor_chains(extent: int, depth: int) -> int:
     return sum(_divisor_chains(size, depth - 1) for size in divisors_of(extent)) if depth else 1
 
 
-def all_chains(
-    extents: Sequence[int], depth: int, *, divisors: bool = False, allowed: Allowed | None = None
-) -> IntArray:
+def all_chains(extents: Sequence[int], depth: int, *, divisors: bool = False, allowed: Allowed | None = None) -> Ints:
     """Every chain that `chain_count` counts, (B, depth, D): for exhaustive search on small problems."""
     anything = [[Sizes(low=1, high=extent)] * depth for extent in extents]
     left = anything if allowed is None else [[row[d] for row in allowed.sizes] for d in range(len(extents))]
@@ -333,8 +325,8 @@ def _nested(extent: int, left: Sequence[Sizes], *, divisors: bool) -> list[tuple
 
 
 def least_chains(
-    setting: Setting, spatial: IntArray | None = None, *, divisors: bool = False, most: int = BATCH
-) -> tuple[IntArray, bool]:
+    setting: Setting, spatial: Ints | None = None, *, divisors: bool = False, most: int = BATCH
+) -> tuple[Ints, bool]:
     """Chains such that some chain fits if one of these does: no other one has smaller tiles everywhere.
 
     Args:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
 from optmap.base.rows import Rows
-from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
+from optmap.search.whole.chain_costs import ChainCosts
 from optmap.search.whole.one_level import grow
 from optmap.search.whole.pair_costs import PairCosts
 
@@ -38,11 +39,11 @@ FEW_PAIRS = 20_000_000
 class Choices(Rows):
     """Tiles of one level, and what each costs at least."""
 
-    tiles: IntArray
+    tiles: Ints
     """(n, D): the least tile of every choice."""
-    alone: FloatArray
+    alone: Floats
     """(n,): its cost in the whole problem."""
-    least: FloatArray
+    least: Floats
     """(n,): the least ceiling above which it also serves some of the level inside; no less than `alone`."""
 
 
@@ -102,7 +103,7 @@ class ChoiceLists:
             found.append(own[own.least < ceiling])
         return found
 
-    def _listed(self, level: int, inner: Choices | None, ceiling: float, most: int) -> IntArray:
+    def _listed(self, level: int, inner: Choices | None, ceiling: float, most: int) -> Ints:
         """(n, D): tiles of a level among which are all choices below the ceiling."""
         if level in self.fixed:
             tile, _ = self.fixed[level]
@@ -119,7 +120,7 @@ class ChoiceLists:
             tiles[:, d] = np.tile(lists[d], len(tiles) // len(lists[d]))
         return self._corners(level, tiles, ())[1]
 
-    def _corners(self, level: int, tiles: IntArray, open_dims: Sequence[int]) -> tuple[IntArray, IntArray]:
+    def _corners(self, level: int, tiles: Ints, open_dims: Sequence[int]) -> tuple[Ints, Ints]:
         """The tiles that fit, and their corners: the last dim and others still open as large as fits."""
         tiles = tiles[self.costs.fits_somehow(tiles, level)]
         corners = tiles.copy()
@@ -130,8 +131,8 @@ class ChoiceLists:
         return tiles, corners
 
     def _least(
-        self, level: int, tiles: IntArray, inner: Choices | None, ceiling: float, most: int
-    ) -> tuple[FloatArray, FloatArray]:
+        self, level: int, tiles: Ints, inner: Choices | None, ceiling: float, most: int
+    ) -> tuple[Floats, Floats]:
         """What tiles cost at least in the whole problem, and with what they serve; infinite beyond the ceiling."""
         alone = self.pairs.alone(tiles, level, fitting=level not in self.fixed)
         least = np.where(alone < ceiling, alone, np.inf)

@@ -19,11 +19,12 @@ from contextlib import suppress
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
 from optmap.base.rows import concatenated
 from optmap.search.space.search_space import Setting
-from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
+from optmap.search.whole.chain_costs import ChainCosts, IntegerPoint
 from optmap.search.whole.choices import ChoiceLists, Choices
 from optmap.search.whole.one_level import candidates, is_diagonal
 from optmap.search.whole.pair_costs import PairCosts
@@ -48,7 +49,7 @@ LARGEST_SIEVE = 6_000
 
 def count_optimum(
     setting: Setting, costs: ChainCosts, floor: float, ceiling: float, *, clock: Clock
-) -> tuple[IntArray, float] | None:
+) -> tuple[Ints, float] | None:
     """The least bottleneck over numbers of tiles, between two others.
 
     Args:
@@ -72,7 +73,7 @@ def count_optimum(
     if any(values is None or not all(values) for values in lists):
         return None
     nothing, proved, share = np.zeros((0, depth, len(costs.dims)), dtype=np.int64), floor, NEAR
-    left: tuple[IntArray, float] | None = None
+    left: tuple[Ints, float] | None = None
     try:
         counting = _Counting(setting, costs, [v for v in lists if v is not None], ceiling, clock)
         while proved < ceiling:
@@ -109,7 +110,7 @@ class _Counting:
         self.sizes = SizesLeft(costs, self.pairs, lists, self.choices.last)
         self.last = self.choices.last
 
-    def below(self, ceiling: float) -> tuple[IntArray, float]:
+    def below(self, ceiling: float) -> tuple[Ints, float]:
         """Chains (n, L, D) below a ceiling, best first, and the least bottleneck of any; the ceiling if there is none.
 
         Raises:
@@ -127,7 +128,7 @@ class _Counting:
         chains, reach = chains_through(stages, MOST_CHAINS)
         return np.maximum.accumulate(chains, axis=1), float(reach[0])
 
-    def attained(self, chains: IntArray, least: float) -> bool:
+    def attained(self, chains: Ints, least: float) -> bool:
         """Whether one of some chains of `below`, or its aligned one, costs no more than a bound."""
         both = np.concatenate([chains, aligned_chains(self.costs.extents, chains)])
         point = self.costs.best(both[self.setting.allowed.hold(both)])
@@ -190,7 +191,7 @@ class _Counting:
         return stage[kept]
 
 
-def aligned_chains(extents: IntArray, chains: IntArray) -> IntArray:
+def aligned_chains(extents: Ints, chains: Ints) -> Ints:
     """Chains with as many tiles, their outer tiles enlarged so that inner ones make no more tiles within them.
 
     Args:

@@ -8,9 +8,10 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import Clock
 from optmap.search.space.sizes import even_cuts, maximal
-from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, thin
+from optmap.search.whole.chain_costs import ChainCosts, IntegerPoint, thin
 from optmap.symbolic.numbers import divisors_of
 
 COARSE_GRID = 4_000
@@ -47,7 +48,7 @@ class BlockDescent:
         self.allowed = self.setting.allowed
         self.floor = self.allowed.low
 
-    def start(self, tiles: Sequence[dict[str, float]], spatial: IntArray | None) -> IntArray:
+    def start(self, tiles: Sequence[dict[str, float]], spatial: Ints | None) -> Ints:
         """Whole tiles at or below real ones: floors, or the largest divisors; (L, D)."""
         chain = np.ones((self.costs.depth, len(self.costs.dims)), dtype=np.int64)
         outer = self.costs.extents
@@ -68,11 +69,11 @@ class BlockDescent:
             outer = self._inside(chain, level, spatial)
         return chain
 
-    def inside(self, level: int) -> IntArray:
+    def inside(self, level: int) -> Ints:
         """(D,): what every part of a level's tile has room for: the least tile of the next inner level."""
         return self.floor[level - 1] if level else np.ones_like(self.costs.extents)
 
-    def raise_to(self, chain: IntArray, spatial: IntArray) -> IntArray:
+    def raise_to(self, chain: Ints, spatial: Ints) -> Ints:
         """The chain with the split tile made large enough to be split, (L, D)."""
         level = self.setting.split_level or 0
         raised = chain.copy()
@@ -86,7 +87,7 @@ class BlockDescent:
         raised[:level] = np.minimum(raised[:level], inside)
         return raised
 
-    def _divisors_near(self, limit: IntArray, outer: IntArray, level: int, ways: IntArray) -> IntArray:
+    def _divisors_near(self, limit: Ints, outer: Ints, level: int, ways: Ints) -> Ints:
         """Divisors of the outer tile at or below a limit, else the least that serve, else the outer tile."""
         chosen = []
         columns = (limit, outer, self.inside(level), ways)
@@ -97,13 +98,13 @@ class BlockDescent:
             chosen.append(below[-1] if below else serving[0] if serving else whole)
         return np.array(chosen, dtype=np.int64)
 
-    def _inside(self, chain: IntArray, level: int, spatial: IntArray | None) -> IntArray:
+    def _inside(self, chain: Ints, level: int, spatial: Ints | None) -> Ints:
         """What the next inner level's tile must fit into."""
         if spatial is not None and level == self.setting.split_level:
             return np.asarray(-(-chain[level] // spatial))
         return np.asarray(chain[level])
 
-    def run(self, chain: IntArray, spatial: IntArray | None, *, goal: float, fine: bool = False) -> IntegerPoint | None:
+    def run(self, chain: Ints, spatial: Ints | None, *, goal: float, fine: bool = False) -> IntegerPoint | None:
         """Improve a chain until no move does.
 
         Args:
@@ -133,9 +134,7 @@ class BlockDescent:
                 self.grid = GRID
         return best
 
-    def _round(
-        self, chain: IntArray, spatial: IntArray | None, best: IntegerPoint | None, goal: float
-    ) -> IntegerPoint | None:
+    def _round(self, chain: Ints, spatial: Ints | None, best: IntegerPoint | None, goal: float) -> IntegerPoint | None:
         """One move at every level, the most costly first."""
         levels = [i for i in range(self.costs.depth) if i not in self.setting.fixed]
         if best is not None:
@@ -167,7 +166,7 @@ class BlockDescent:
         )
 
     def _move(
-        self, chain: IntArray, level: int, spatial: IntArray | None, *, tied: bool, best: IntegerPoint | None
+        self, chain: Ints, level: int, spatial: Ints | None, *, tied: bool, best: IntegerPoint | None
     ) -> IntegerPoint | None:
         """The best tile of one level with a bottleneck no worse than now; the other levels follow.
 
@@ -215,8 +214,8 @@ class BlockDescent:
         return costs.best(chains, ways, ceiling=ceiling, levels=nearest, others=best, fitting=True)
 
     def follow(
-        self, chain: IntArray, level: int, tiles: IntArray, spatial: IntArray | None, *, tied: bool
-    ) -> tuple[IntArray, NDArray[np.bool_]]:
+        self, chain: Ints, level: int, tiles: Ints, spatial: Ints | None, *, tied: bool
+    ) -> tuple[Ints, NDArray[np.bool_]]:
         """Chains (B, L, D) with new tiles (B, D) at one level, made to nest, and along which dims (B, D) they do.
 
         Inner tiles are clipped to the new ones and outer ones raised; with `tied`, extents that equal the old one move
@@ -246,11 +245,11 @@ class BlockDescent:
                 chains[:, outer] = self.allowed.up(chains[:, outer], outer)
         return chains, self._nested(chains, None if split is None else spatial)
 
-    def nests(self, chains: IntArray, spatial: IntArray | None) -> NDArray[np.bool_]:
+    def nests(self, chains: Ints, spatial: Ints | None) -> NDArray[np.bool_]:
         """Which chains nest, stay within the extents and, if asked, divide."""
         return np.asarray(self._nested(chains, spatial).all(axis=1))
 
-    def _nested(self, chains: IntArray, spatial: IntArray | None) -> NDArray[np.bool_]:
+    def _nested(self, chains: Ints, spatial: Ints | None) -> NDArray[np.bool_]:
         """(B, D): `nests`, dim by dim."""
         good = ((chains >= self.floor) if self.allowed.free else self.allowed.holds(chains)).all(axis=1)
         outer = np.repeat(self.costs.extents[None], len(chains), axis=0)
@@ -267,7 +266,7 @@ class BlockDescent:
                 outer = -(-own // spatial)
         return np.asarray(good)
 
-    def _values(self, chain: IntArray, level: int, d: int, outer: int) -> list[int]:
+    def _values(self, chain: Ints, level: int, d: int, outer: int) -> list[int]:
         """Candidate extents of one dim at one level, increasing."""
         now, inner = int(chain[level, d]), int(chain[level - 1, d]) if level else 1
         key = (level, d, outer, now, inner)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT
 from optmap.base.errors import InfeasibleError
 from optmap.search.relax.tree import RelaxedPoint
 from optmap.search.space.search_space import Order, Setting
 from optmap.search.space.sizes import factorizations
-from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
+from optmap.search.whole.chain_costs import ChainCosts, IntegerPoint
 from optmap.search.whole.descent import BlockDescent
 
 
@@ -39,7 +40,7 @@ def floor_and_balance(setting: Setting, relaxed: RelaxedPoint) -> IntegerPoint:
     return price_and_split(setting, chain, orders)
 
 
-def price_and_split(setting: Setting, chain: IntArray, orders: tuple[Order, ...]) -> IntegerPoint:
+def price_and_split(setting: Setting, chain: Ints, orders: tuple[Order, ...]) -> IntegerPoint:
     """A chain under given loop orders, with the cheapest split among the cores.
 
     Args:
@@ -69,7 +70,7 @@ def price_and_split(setting: Setting, chain: IntArray, orders: tuple[Order, ...]
     return min(points, key=lambda point: point.key)
 
 
-def _fits(costs: ChainCosts, chain: IntArray, orders: tuple[Order, ...]) -> bool:
+def _fits(costs: ChainCosts, chain: Ints, orders: tuple[Order, ...]) -> bool:
     """Whether every level still holds its tile: raising the split tile may have made it too large."""
     dims = costs.dims
     return all(

@@ -8,12 +8,13 @@ from math import inf
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import NO_LIMIT, Clock
 from optmap.base.errors import InfeasibleError, LimitError
 from optmap.search.relax.tree import RelaxationResult
 from optmap.search.result import conclusion
 from optmap.search.space.search_space import Setting
-from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint, all_chains, chain_count, least_chains
+from optmap.search.whole.chain_costs import ChainCosts, IntegerPoint, all_chains, chain_count, least_chains
 from optmap.search.whole.core_splits import core_splits
 from optmap.search.whole.counts import EQUAL, aligned_chains, count_optimum
 from optmap.search.whole.descent import BlockDescent
@@ -63,7 +64,7 @@ class _Progress:
     descent: BlockDescent
     clock: Clock
     bound: float
-    around: dict[int, IntArray] = field(default_factory=dict)
+    around: dict[int, Ints] = field(default_factory=dict)
     """Per level with an imposed tile: the smallest next outer tile with which it costs least."""
     best: IntegerPoint | None = None
     exhaustive: bool = False
@@ -94,7 +95,7 @@ class _Progress:
         """Raise the bound to another one, and that to what whole words cost."""
         self.bound = max(self.bound, self.costs.reachable(bound))
 
-    def descend(self, chain: IntArray, *, fine: bool = False) -> None:
+    def descend(self, chain: Ints, *, fine: bool = False) -> None:
         """Offer what a descent from a chain finds for one core."""
         self.offer(self.descent.run(chain, None, goal=self.goal, fine=fine))
 
@@ -274,14 +275,14 @@ def _roundings(state: _Progress) -> None:
     state.descend(np.array(point.chain))
 
 
-def _start(state: _Progress) -> IntArray:
+def _start(state: _Progress) -> Ints:
     """The relaxed tiles, rounded to a chain."""
     return state.descent.start(state.relaxation.best.tiles, None)
 
 
 def _imposed(
     setting: Setting, costs: ChainCosts, clock: Clock, *, divisors: bool
-) -> dict[int, tuple[float, IntArray | None]]:
+) -> dict[int, tuple[float, Ints | None]]:
     """What the levels with imposed tiles cost at least; none once the time is over."""
     try:
         return {
@@ -315,7 +316,7 @@ def _levels(state: _Progress) -> None:
                 state.descend(_around(state, level, tile))
 
 
-def _smallest(state: _Progress, spatial: IntArray | None) -> IntegerPoint | None:
+def _smallest(state: _Progress, spatial: Ints | None) -> IntegerPoint | None:
     """The best of the smallest chains that are allowed; None if not even they fit.
 
     Raises:
@@ -329,7 +330,7 @@ def _smallest(state: _Progress, spatial: IntArray | None) -> IntegerPoint | None
     return point
 
 
-def _around(state: _Progress, level: int, tile: IntArray) -> IntArray:
+def _around(state: _Progress, level: int, tile: Ints) -> Ints:
     """The relaxed tiles with one level's tile replaced, inner ones clipped to it, outer ones whole numbers of it.
 
     What is cut at an outer tile's end would be another tile of this level, whose number is what its cost rests on.

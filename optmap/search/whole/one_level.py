@@ -15,11 +15,12 @@ from math import inf, prod
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.clock import Clock
 from optmap.programs.geometric import Box
 from optmap.search.space.search_space import Setting
 from optmap.search.space.sizes import FEW_CUTS, even_cuts
-from optmap.search.whole.chain_costs import BATCH, ChainCosts, IntArray, grid_of
+from optmap.search.whole.chain_costs import BATCH, ChainCosts, grid_of
 from optmap.workloads.axes import window
 from optmap.workloads.workload import TensorAccess
 
@@ -31,7 +32,7 @@ LARGEST_BRANCH = 64
 
 def level_optimum(
     setting: Setting, costs: ChainCosts, level: int, box_bounds: dict[Box, float], ceiling: float, *, clock: Clock
-) -> tuple[float, IntArray | None]:
+) -> tuple[float, Ints | None]:
     """Exact integer optimum of one level alone.
 
     Args:
@@ -78,7 +79,7 @@ def level_optimum(
     return cost, None if row is None else tiles[row]
 
 
-def imposed_optimum(setting: Setting, costs: ChainCosts, level: int, *, clock: Clock) -> tuple[float, IntArray | None]:
+def imposed_optimum(setting: Setting, costs: ChainCosts, level: int, *, clock: Clock) -> tuple[float, Ints | None]:
     """Exact lower bound on the cost of a level with an imposed tile, over all outer tiles that fit.
 
     Only dims at or inside a reuse position profit from a larger outer tile; they are enumerated.
@@ -160,7 +161,7 @@ def candidates(setting: Setting, level: int) -> list[list[int]] | None:
     return lists
 
 
-def grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray, *, clock: Clock) -> IntArray:
+def grow(costs: ChainCosts, level: int, tiles: Ints, last: int, values: Ints, *, clock: Clock) -> Ints:
     """The largest candidates of one dim that fit, for those tiles for which some does.
 
     A level must not need room for two adjacent tiles, and no dim stand in two subscripts of a tensor.
@@ -180,7 +181,7 @@ def grow(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntA
     return np.ascontiguousarray(tiles)
 
 
-def _bisected(costs: ChainCosts, level: int, tiles: IntArray, last: int, values: IntArray, *, clock: Clock) -> IntArray:
+def _bisected(costs: ChainCosts, level: int, tiles: Ints, last: int, values: Ints, *, clock: Clock) -> Ints:
     """`grow` for any dim, of tiles that fit with the least candidate."""
     low, high = np.zeros(len(tiles), dtype=np.int64), np.full(len(tiles), len(values))
     while (high - low > 1).any():
@@ -194,7 +195,7 @@ def _bisected(costs: ChainCosts, level: int, tiles: IntArray, last: int, values:
 
 
 def _cheapest(
-    costs: ChainCosts, level: int, chain: IntArray, at: int, tiles: IntArray, *, ceiling: float, clock: Clock
+    costs: ChainCosts, level: int, chain: Ints, at: int, tiles: Ints, *, ceiling: float, clock: Clock
 ) -> tuple[float, int | None]:
     """Least cost of a level below a ceiling, and the row of the tile that, put into a chain at `at`, attains it."""
     best, found = ceiling, None

@@ -15,11 +15,12 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import Clock
 from optmap.programs.geometric import Box, whole_count
 from optmap.programs.geometric_rows import Frames
 from optmap.search.space.search_space import Setting
-from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray
+from optmap.search.whole.chain_costs import ChainCosts
 from optmap.workloads.workload import Semantics
 
 LARGEST_PAIRS = 4_000_000
@@ -33,7 +34,7 @@ class _Products:
     """The traffic under one loop order: a sum of products (coefficient) x (own monomial) x (outer monomial)."""
 
     order: int
-    coefficients: FloatArray
+    coefficients: Floats
     own: NDArray[np.intp]
     """Numbers of the monomials of own tiles."""
     next: NDArray[np.intp]
@@ -65,14 +66,14 @@ class _Monomials:
         self._found = dict[bytes, int]()
         self._exponents = np.zeros((0, dims))
 
-    def numbers(self, exponents: FloatArray) -> NDArray[np.intp]:
+    def numbers(self, exponents: Floats) -> NDArray[np.intp]:
         """(m,): the numbers of monomials with the given exponents (m, F)."""
         for row in exponents:
             if self._found.setdefault(row.tobytes(), len(self._found)) == len(self._exponents):
                 self._exponents = np.concatenate([self._exponents, row[None]])
         return np.array([self._found[row.tobytes()] for row in exponents], dtype=np.intp)
 
-    def of(self, log_sizes: FloatArray) -> FloatArray:
+    def of(self, log_sizes: Floats) -> Floats:
         """(n, k): all monomials of tiles, given the logarithms of their sizes (n, F)."""
         return np.asarray(np.exp(log_sizes @ self._exponents.T))
 
@@ -101,7 +102,7 @@ class PairCosts:
         assign = setting.workload.semantics is Semantics.ASSIGN
         self.first_touches = float(whole_count(setting.workload)) if assign else 0.0
 
-    def __call__(self, own: IntArray, outer: IntArray, level: int) -> FloatArray:
+    def __call__(self, own: Ints, outer: Ints, level: int) -> Floats:
         """(own, outer) costs of a level, the best loop order of each pair; infinite where the own tile is too large.
 
         Args:
@@ -119,7 +120,7 @@ class PairCosts:
         result /= self.setting.bandwidths[level]
         return result
 
-    def alone(self, own: IntArray, level: int, *, fitting: bool = False) -> FloatArray:
+    def alone(self, own: Ints, level: int, *, fitting: bool = False) -> Floats:
         """(n,) costs of a level in the whole problem, as of pairs with it.
 
         Args:
@@ -151,14 +152,14 @@ class PairCosts:
 
     def served(
         self,
-        own: IntArray,
-        reach: FloatArray,
-        outer: IntArray,
+        own: Ints,
+        reach: Floats,
+        outer: Ints,
         level: int,
         ceiling: float,
         *,
         but: int | None = None,
-    ) -> FloatArray:
+    ) -> Floats:
         """(outer,) the least ceiling that some own tile that nests in it stays at or below; infinite beyond one.
 
         Args:
@@ -185,8 +186,8 @@ class PairCosts:
         return least
 
     def _blocks(
-        self, own: IntArray, outer: IntArray, level: int
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]]:
+        self, own: Ints, outer: Ints, level: int
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]:
         """Rows of own and of outer tiles, and what every pair of them moves under its best loop order, in words.
 
         Pairs that are in none do not nest in their boxed dims.
@@ -237,9 +238,7 @@ class PairCosts:
         setting, orders = self.setting, self.costs.orders
         return next(i for i in range(level + 1) if (setting.safe(i), orders(i)) == (setting.safe(level), orders(level)))
 
-    def of_numbers(
-        self, own: IntArray, own_numbers: IntArray, outer: IntArray, outer_numbers: IntArray, level: int
-    ) -> FloatArray:
+    def of_numbers(self, own: Ints, own_numbers: Ints, outer: Ints, outer_numbers: Ints, level: int) -> Floats:
         """(n,) costs of pairs of tiles that make more tiles than they would alone, whether they fit or not.
 
         Args:
@@ -281,7 +280,7 @@ class PairCosts:
             )
         return self._shared[key]
 
-    def nests(self, own: IntArray, outer: IntArray, *, but: int | None = None) -> NDArray[np.bool_]:
+    def nests(self, own: Ints, outer: Ints, *, but: int | None = None) -> NDArray[np.bool_]:
         """Which own tiles make as many tiles as the outer ones or more, and parts of their filters.
 
         Args:
@@ -299,12 +298,12 @@ class PairCosts:
                 nests &= -(-extent // own[:, d])[:, None] >= -(-extent // outer[:, d])[None, :]
         return nests
 
-    def _log_sizes(self, tiles: IntArray) -> FloatArray:
+    def _log_sizes(self, tiles: Ints) -> Floats:
         """(n, F): logarithms of the average sizes of all tiles that the whole extents are cut into."""
         extents = self.costs.extents[self.free]
         return np.asarray(np.log(extents / -(-extents // tiles[:, self.free])))
 
-    def _by_box(self, *tiles: IntArray) -> dict[Box, NDArray[np.intp]]:
+    def _by_box(self, *tiles: Ints) -> dict[Box, NDArray[np.intp]]:
         """Indices of the tiles that share the values of the boxed dims; of several, those of one after the other."""
         if not self.boxed or not len(tiles[0]):
             return {(): np.arange(len(tiles[0]))} if len(tiles[0]) else {}

@@ -16,9 +16,10 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.errors import LimitError
 from optmap.count.levels.cutting import descend
-from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, IntegerPoint, grid_of
+from optmap.search.whole.chain_costs import ChainCosts, IntegerPoint, grid_of
 from optmap.search.whole.one_level import grow
 from optmap.search.whole.pair_costs import PairCosts
 
@@ -50,9 +51,9 @@ class SizesLeft:
         self.lists, self.last = lists, last
         self.clock = pairs.clock
         self.listed = 0
-        self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[IntArray, IntArray]] = {}
+        self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[Ints, Ints]] = {}
 
-    def best(self, choices: Sequence[IntArray], ceiling: float, most: int = MOST_CHAINS) -> IntegerPoint | None:
+    def best(self, choices: Sequence[Ints], ceiling: float, most: int = MOST_CHAINS) -> IntegerPoint | None:
         """The best of all whole tiles that belong to some choices, if it costs less than a ceiling.
 
         Args:
@@ -76,7 +77,7 @@ class SizesLeft:
         bound = self._bound(chains, least, numbers)
         return self._priced([(which, [tiles for tiles, _ in lists]) for which, lists in columns], bound, ceiling)
 
-    def _chains(self, uncut: Sequence[IntArray], ceiling: float, most: int) -> tuple[list[IntArray], IntArray]:
+    def _chains(self, uncut: Sequence[Ints], ceiling: float, most: int) -> tuple[list[Ints], Ints]:
         """Per level choices, and (K, L) rows of chains of them, of which every two neighbours stay below a ceiling."""
         choices = [self._cut(0, uncut[0], ceiling)]
         links, alive = [], np.arange(len(choices[0]))
@@ -100,7 +101,7 @@ class SizesLeft:
             rows = np.concatenate([inner[:, None], np.repeat(rows, times, axis=0)], axis=1)
         return choices, rows
 
-    def _cut(self, level: int, own: IntArray, ceiling: float) -> IntArray:
+    def _cut(self, level: int, own: Ints, ceiling: float) -> Ints:
         """Choices of a level below a ceiling, the last dim cut into any number of tiles."""
         if level in self.setting.fixed:
             return own
@@ -114,7 +115,7 @@ class SizesLeft:
         return tiles[self.costs.in_whole(tiles, level, clock=self.clock) < ceiling]
 
     def _links(
-        self, own: IntArray, outer: IntArray, level: int, ceiling: float, most: float
+        self, own: Ints, outer: Ints, level: int, ceiling: float, most: float
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Pairs of rows of own and outer choices that stay below a ceiling, sorted by the outer ones; some at most.
 
@@ -139,7 +140,7 @@ class SizesLeft:
                 raise LimitError("too many chains of numbers of tiles")
         return np.concatenate([inner for inner, _ in found]), np.concatenate([beyond for _, beyond in found])
 
-    def _room(self, level: int, choices: IntArray, rows: NDArray[np.intp]) -> IntArray:
+    def _room(self, level: int, choices: Ints, rows: NDArray[np.intp]) -> Ints:
         """(K, D): of some choices the largest size of every dim that belongs to it and fits beside the least others."""
         some, which = np.unique(rows, return_inverse=True)
         tiles = choices[some]
@@ -155,9 +156,7 @@ class SizesLeft:
             most[:, d] = np.minimum(grow(self.costs, level, tiles, d, sizes, clock=self.clock)[:, d], above)
         return most[which]
 
-    def _column(
-        self, d: int, least: IntArray, most: IntArray
-    ) -> tuple[NDArray[np.intp], list[tuple[IntArray, IntArray]]]:
+    def _column(self, d: int, least: Ints, most: Ints) -> tuple[NDArray[np.intp], list[tuple[Ints, Ints]]]:
         """Which of some lists of sizes of one dim, with their numbers of tiles, belongs to every chain.
 
         They have the nested sizes that no others beat.
@@ -181,7 +180,7 @@ class SizesLeft:
                 self.known[key] = _unbeaten(tiles, some)
         return which, [self.known[key] for key in found]
 
-    def _nested(self, d: int, least: tuple[int, ...], most: tuple[int, ...]) -> IntArray:
+    def _nested(self, d: int, least: tuple[int, ...], most: tuple[int, ...]) -> Ints:
         """Nested sizes (m, L) of one dim within ranges; never none."""
         self.clock.check()
         allowed = [
@@ -197,7 +196,7 @@ class SizesLeft:
             tiles = np.full((1, self.costs.depth), self.costs.extents[d] + 1)
         return tiles
 
-    def _bound(self, chains: IntArray, least: IntArray, numbers: IntArray) -> FloatArray:
+    def _bound(self, chains: Ints, least: Ints, numbers: Ints) -> Floats:
         """(K,) what chains of choices cost at least; infinite where their least sizes do not fit."""
         bound = np.zeros(len(chains))
         none = (least > self.costs.extents).any(axis=(1, 2))
@@ -210,11 +209,11 @@ class SizesLeft:
         return np.where(none, inf, bound)
 
     def _priced(
-        self, columns: Sequence[tuple[NDArray[np.intp], list[IntArray]]], bound: FloatArray, ceiling: float
+        self, columns: Sequence[tuple[NDArray[np.intp], list[Ints]]], bound: Floats, ceiling: float
     ) -> IntegerPoint | None:
         """The best of all combinations of the sizes of every dim below a ceiling, chain by chain."""
         found: IntegerPoint | None = None
-        waiting, size, total = list[IntArray](), 0, 0
+        waiting, size, total = list[Ints](), 0, 0
         order = np.argsort(bound, kind="stable")
         for number, i in enumerate(order.tolist()):
             end = number + 1 == len(order)
@@ -239,18 +238,18 @@ class SizesLeft:
         return found
 
 
-def _numbers(extent: int, tiles: IntArray) -> IntArray:
+def _numbers(extent: int, tiles: Ints) -> Ints:
     """(m, L): how many tiles of every level chains of sizes (m, L) of one dim make, one level inside the other."""
     chain = np.ascontiguousarray(tiles.T)[:, None, :]
     counts = [cut.child_count[0] for cut in descend(np.array([extent]), chain, None)]
     return np.stack(counts[::-1], axis=1)
 
 
-def _unbeaten(tiles: IntArray, numbers: IntArray) -> tuple[IntArray, IntArray]:
+def _unbeaten(tiles: Ints, numbers: Ints) -> tuple[Ints, Ints]:
     """The chains of sizes, and their numbers, that no other one beats or equals in both at every level."""
     both = np.concatenate([tiles, numbers], axis=1)
     both = both[np.argsort(both.sum(axis=1), kind="stable")]
-    kept = list[IntArray]()
+    kept = list[Ints]()
     while len(both):
         kept.append(both[0])
         both = both[(both < both[0]).any(axis=1)]

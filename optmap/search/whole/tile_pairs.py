@@ -14,12 +14,13 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from optmap.base.arrays import Floats, Ints
 from optmap.base.clock import Clock
 from optmap.base.errors import LimitError
 from optmap.base.rows import Rows
 from optmap.search.space.search_space import Setting
 from optmap.search.space.sizes import even_cuts
-from optmap.search.whole.chain_costs import ChainCosts, FloatArray, IntArray, thin
+from optmap.search.whole.chain_costs import ChainCosts, thin
 from optmap.search.whole.pair_costs import LARGEST_PAIRS, PairCosts
 from optmap.symbolic.numbers import divisors_of
 
@@ -45,20 +46,20 @@ BEAM_CHAINS = 200
 class TileStage(Rows):
     """Tiles of one level that some chain from the whole problem reaches."""
 
-    tiles: IntArray
+    tiles: Ints
     """(n, D): of numbers of tiles the least of each."""
-    reach: FloatArray
+    reach: Floats
     """(n,): least bottleneck of a chain down to each tile."""
     via: NDArray[np.intp]
     """(n,): which tile of the next outer stage that chain goes through."""
 
     @classmethod
-    def whole(cls, extents: IntArray) -> TileStage:
+    def whole(cls, extents: Ints) -> TileStage:
         """The whole problem (D,), where every chain begins."""
         return cls(tiles=extents[None, :], reach=np.zeros(1), via=np.zeros(1, dtype=np.intp))
 
 
-def chains_through(stages: Sequence[TileStage], most: int) -> tuple[IntArray, FloatArray]:
+def chains_through(stages: Sequence[TileStage], most: int) -> tuple[Ints, Floats]:
     """Chains (n, L, D) with their bottlenecks (n,), the best first, some at most.
 
     Args:
@@ -66,16 +67,14 @@ def chains_through(stages: Sequence[TileStage], most: int) -> tuple[IntArray, Fl
         most: chains at most.
     """
     index = np.argsort(stages[-1].reach, kind="stable")[:most]
-    reach, found = stages[-1].reach[index], list[IntArray]()
+    reach, found = stages[-1].reach[index], list[Ints]()
     for stage in reversed(stages[1:]):
         found.append(stage.tiles[index])
         index = stage.via[index]
     return np.stack(found, axis=1), reach
 
 
-def divisor_optimum(
-    setting: Setting, costs: ChainCosts, ceiling: float, *, clock: Clock
-) -> tuple[IntArray | None, float]:
+def divisor_optimum(setting: Setting, costs: ChainCosts, ceiling: float, *, clock: Clock) -> tuple[Ints | None, float]:
     """The chain of divisor tiles with the least bottleneck below a ceiling.
 
     Costs are those of the posynomial rows: exact, or lower where a dim stands in two subscripts of a tensor
@@ -104,7 +103,7 @@ def divisor_optimum(
 
 def divisors_around(
     setting: Setting, costs: ChainCosts, level: int, *, clock: Clock
-) -> tuple[float, IntArray | None] | None:
+) -> tuple[float, Ints | None] | None:
     """What a level with an imposed tile costs at least where the next outer tile divides the extents.
 
     Args:
@@ -134,9 +133,7 @@ def divisors_around(
     return float(cost.min()), best[best.astype(float).prod(axis=1).argmin()]
 
 
-def beam(
-    setting: Setting, costs: ChainCosts, centre: IntArray, ceiling: float, floor: float, *, clock: Clock
-) -> IntArray:
+def beam(setting: Setting, costs: ChainCosts, centre: Ints, ceiling: float, floor: float, *, clock: Clock) -> Ints:
     """Promising chains of evenly cut tiles: a heuristic, to be re-evaluated exactly.
 
     Args:
@@ -174,14 +171,14 @@ def _count(lists: Sequence[Sequence[int]]) -> float:
     return prod(float(len(values)) for values in lists)
 
 
-def _fitting(costs: ChainCosts, lists: Sequence[Sequence[int]], level: int) -> IntArray:
+def _fitting(costs: ChainCosts, lists: Sequence[Sequence[int]], level: int) -> Ints:
     """(n, D) the tiles of given sizes per dim that fit a level."""
     sizes = [np.array(values, dtype=np.int64) for values in lists]
     chosen = np.nonzero(costs.grid_fits(sizes, level))
     return np.stack([values[index] for values, index in zip(sizes, chosen, strict=True)], axis=-1)
 
 
-def _imposed_costs(setting: Setting, costs: ChainCosts, level: int, outer: IntArray) -> FloatArray:
+def _imposed_costs(setting: Setting, costs: ChainCosts, level: int, outer: Ints) -> Floats:
     """(n,) exact costs of a level's imposed tile inside outer tiles (n, D) that cut the extents evenly."""
     chains = np.repeat(costs.extents[None, None], len(outer), axis=0).repeat(costs.depth, axis=1)
     chains[:, level] = [setting.fixed[level][0][d] for d in costs.dims]
@@ -208,7 +205,7 @@ class _Pairing:
 
     def run(
         self, lists: Sequence[Sequence[Sequence[int]]], ceiling: float, *, floor: float, keep: int
-    ) -> tuple[IntArray, FloatArray]:
+    ) -> tuple[Ints, Floats]:
         """Chains of given sizes per level and dim below the ceiling, (n, L, D), best first, with their bottlenecks."""
         nothing = np.zeros((0, self.costs.depth, len(self.dims)), dtype=np.int64), np.zeros(0)
         useful = self._useful(lists, ceiling, floor)
@@ -225,9 +222,9 @@ class _Pairing:
             stages.append(stage[kept])
         return chains_through(stages, keep)
 
-    def _useful(self, lists: Sequence[Sequence[Sequence[int]]], ceiling: float, floor: float) -> list[IntArray] | None:
+    def _useful(self, lists: Sequence[Sequence[Sequence[int]]], ceiling: float, floor: float) -> list[Ints] | None:
         """Per level the tiles that could stay below the ceiling with some inside them; None if a level has none."""
-        found, reach = list[IntArray](), np.zeros(0)
+        found, reach = list[Ints](), np.zeros(0)
         for level, sizes in enumerate(lists):
             if level in self.setting.fixed:
                 own = np.array([[self.setting.fixed[level][0][d] for d in self.dims]], dtype=np.int64)
@@ -241,7 +238,7 @@ class _Pairing:
                 return None
         return found
 
-    def _within(self, level: int, own: IntArray, inner: IntArray, reach: FloatArray, ceiling: float) -> FloatArray:
+    def _within(self, level: int, own: Ints, inner: Ints, reach: Floats, ceiling: float) -> Floats:
         """(n,) what levels inside own tiles cost at least: infinite beyond the ceiling, 0 if the pairs are too many."""
         if level - 1 in self.setting.fixed:
             return _imposed_costs(self.setting, self.costs, level - 1, own)
@@ -249,7 +246,7 @@ class _Pairing:
             return np.zeros(len(own))
         return self.pairs.served(inner, reach, own, level - 1, ceiling)
 
-    def _useful_own(self, sizes: Sequence[Sequence[int]], level: int, ceiling: float, floor: float) -> IntArray:
+    def _useful_own(self, sizes: Sequence[Sequence[int]], level: int, ceiling: float, floor: float) -> Ints:
         """Tiles that fit and could stay below the ceiling inside the largest outer tile."""
         fitting = _fitting(self.costs, sizes, level)
         if len(fitting) == 0:
@@ -271,7 +268,7 @@ class _Pairing:
         first = _first_multiples(stage.tiles[order])
         return np.asarray(order[first == np.arange(len(order))])
 
-    def _stage(self, level: int, own: IntArray, before: TileStage, outer: NDArray[np.intp]) -> TileStage:
+    def _stage(self, level: int, own: Ints, before: TileStage, outer: NDArray[np.intp]) -> TileStage:
         if len(own) * len(outer) > MOST_PAIRS:
             raise LimitError("too many pairs of tiles")
         best = np.full(len(own), inf)
@@ -286,14 +283,14 @@ class _Pairing:
             via[start : start + step] = outer[choice]
         return TileStage(tiles=own, reach=best, via=via)
 
-    def _fixed_stage(self, level: int, own: IntArray, before: TileStage, outer: NDArray[np.intp]) -> TileStage:
+    def _fixed_stage(self, level: int, own: Ints, before: TileStage, outer: NDArray[np.intp]) -> TileStage:
         """An imposed tile is priced exactly inside every outer tile."""
         fitting = outer[(before.tiles[outer] >= own).all(axis=1)]
         cost = _imposed_costs(self.setting, self.costs, level, before.tiles[fitting])
         cost = np.maximum(cost, before.reach[fitting])
         return TileStage(tiles=np.repeat(own, len(fitting), axis=0), reach=cost, via=fitting)
 
-    def _nests(self, own: IntArray, outer: IntArray) -> NDArray[np.bool_]:
+    def _nests(self, own: Ints, outer: Ints) -> NDArray[np.bool_]:
         """Which own tiles cut which outer tiles without extra tiles."""
         nests = np.ones((len(own), len(outer)), dtype=bool)
         for d, extent in enumerate(self.costs.extents):
@@ -309,7 +306,7 @@ class _Pairing:
         return nests
 
 
-def _first_multiples(tiles: IntArray) -> NDArray[np.intp]:
+def _first_multiples(tiles: Ints) -> NDArray[np.intp]:
     """(n,) the row of the first tile that is a multiple of each tile (n, D), along every dim."""
     sizes, places = zip(*(np.unique(column, return_inverse=True) for column in tiles.T), strict=True)
     first = np.full([len(values) for values in sizes], len(tiles))

@@ -7,9 +7,10 @@ from math import floor
 
 import numpy as np
 
+from optmap.base.arrays import Ints
 from optmap.base.errors import InfeasibleError
 from optmap.search.space.search_space import Order, Setting
-from optmap.search.whole.chain_costs import ChainCosts, IntArray, IntegerPoint
+from optmap.search.whole.chain_costs import ChainCosts, IntegerPoint
 
 ROUNDS = 200
 """Moves at most."""
@@ -68,13 +69,13 @@ class _Rounding:
         self.costs = ChainCosts(setting)
         self.real = np.array([[tile[d] for d in self.costs.dims] for tile in tiles])
 
-    def floor(self) -> IntArray:
+    def floor(self) -> Ints:
         """All sizes rounded down, within the extents and nested."""
         below = np.array([[floor(x * (1 + WHOLE)) for x in row] for row in self.real], dtype=np.int64)
         chain = np.clip(below, 1, self.costs.extents)
         return np.asarray(np.maximum.accumulate(chain, axis=0))
 
-    def moves(self, chain: IntArray) -> list[IntArray]:
+    def moves(self, chain: Ints) -> list[Ints]:
         """Chains with another rounding of one size, or of equal sizes of neighbouring levels."""
         found = []
         depth, dims = chain.shape
@@ -98,15 +99,15 @@ class _Rounding:
         even = {-(-outer // n) for n in (trips, trips + 1, max(1, trips - 1))}
         return {low, low + (real > low * (1 + WHOLE)), now - 1, now + 1, *even}
 
-    def _nests(self, chain: IntArray) -> bool:
+    def _nests(self, chain: Ints) -> bool:
         whole = np.vstack([chain, self.costs.extents])
         return bool((chain >= 1).all() and (whole[1:] >= whole[:-1]).all())
 
-    def tiles(self, chain: IntArray) -> Tiles:
+    def tiles(self, chain: Ints) -> Tiles:
         """A chain as extents per dim."""
         return tuple(dict(zip(self.costs.dims, row.tolist(), strict=True)) for row in chain)
 
-    def excess(self, chain: IntArray) -> dict[str, float]:
+    def excess(self, chain: Ints) -> dict[str, float]:
         """Words beyond every capacity, by level."""
         found = {}
         for level, (tile, order) in enumerate(zip(self.tiles(chain), self.orders, strict=True)):
@@ -115,13 +116,13 @@ class _Rounding:
                 found[f"the capacity of {self.setting.machine.levels[level].name}"] = float(over)
         return found
 
-    def key(self, chain: IntArray) -> Key:
+    def key(self, chain: Ints) -> Key:
         """What chains are compared by: what is broken, words too many, the costs."""
         return sum(self.broken(self.tiles(chain)).values()), *self._keys([chain])[0]
 
-    def best(self, chains: Sequence[IntArray], key: Key) -> tuple[Key, IntArray] | None:
+    def best(self, chains: Sequence[Ints], key: Key) -> tuple[Key, Ints] | None:
         """The best of some chains, if it is better than `key`."""
-        found: tuple[Key, IntArray] | None = None
+        found: tuple[Key, Ints] | None = None
         if not len(chains):
             return None
         for rest, chain in sorted(zip(self._keys(chains), chains, strict=True), key=lambda pair: pair[0]):
@@ -133,7 +134,7 @@ class _Rounding:
                 found = mine, chain
         return found
 
-    def _keys(self, chains: Sequence[IntArray]) -> list[Key]:
+    def _keys(self, chains: Sequence[Ints]) -> list[Key]:
         """Words too many and costs of many chains, from the largest cost down and added up."""
         many = np.array(chains)
         setting, model = self.setting, self.costs.model
@@ -147,11 +148,11 @@ class _Rounding:
         ranked = -np.sort(-costs, axis=1)
         return [(float(o), *r.tolist(), float(r.sum())) for o, r in zip(over, ranked, strict=True)]
 
-    def point(self, chain: IntArray) -> IntegerPoint:
+    def point(self, chain: Ints) -> IntegerPoint:
         """The chain with its exact costs."""
         return self.costs.priced(chain, None, self.orders)
 
-    def refuse(self, chain: IntArray) -> None:
+    def refuse(self, chain: Ints) -> None:
         """Refuse a chain that violates something.
 
         Raises:

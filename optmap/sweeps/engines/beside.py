@@ -96,22 +96,28 @@ class Beside(Generic[T, R]):
             if left:
                 task = left.popleft()
                 open_.discard(task)
-                yield task, self._timed(task)
+                yield task, self._timed(task, len(left) + len(more))
             elif open_:
                 self._wait()
 
-    def _timed(self, task: T) -> R:
-        """The answer to a task, found here; other processes are started where that took long."""
+    def _timed(self, task: T, waiting: int) -> R:
+        """The answer to a task, found here; other processes are started where that took long.
+
+        Args:
+            task: that is answered.
+            waiting: number of tasks that another process could have.
+        """
         begun = time.monotonic()
         answer = self._here(task)
         seconds = time.monotonic() - begun
         self._spent += seconds
         if seconds > LONG_SECONDS or self._spent > ENOUGH_SECONDS:
-            self._start()
+            self._start(waiting)
         return answer
 
-    def _start(self) -> None:
-        while len(self._slots) < self._others:
+    def _start(self, waiting: int = 0) -> None:
+        """Start processes: one that is there for what comes next, and no more than could have a task now."""
+        while len(self._slots) < min(self._others, 1 + waiting):
             slot = Slot(self._function)
             try:
                 slot.start()

@@ -11,14 +11,19 @@ from optmap.answers.over_capacity.networks import NetworkView
 from optmap.api import solve
 from optmap.base.clock import stopping
 from optmap.base.errors import InfeasibleError, InputError, LimitError
+from optmap.base.names import choose
 from optmap.base.share import Share, Tell, part_of
 from optmap.base.values import TimeInput
 from optmap.files.network import Network
 from optmap.machines.machine import Machine, two_level
 from optmap.onnx_import import LayerChain, LinkedModel
+from optmap.questions.objective import TRAFFIC
 from optmap.search.chains.solve import family_of
+from optmap.search.methods import IOOUB, METHODS
+from optmap.search.papers.bottleneck import MOPT
 from optmap.sweeps.networks.solving import solve_network
 from optmap.workloads.amounts import Capacity
+from optmap.workloads.meanings import Padding
 
 INTERRUPTED = "somebody asked to stop before it was solved"
 
@@ -52,6 +57,7 @@ def fused_network(
     machine: Machine,
     *,
     time_limit: TimeInput = 60.0,
+    method: str | None = None,
     progress: Tell | None = None,
     **options: Any,
 ) -> FusedNetwork:
@@ -61,6 +67,8 @@ def fused_network(
         linked: the model with its chains.
         machine: of one level.
         time_limit: seconds per layer or chain.
+        method: of the layers; None for `iooub`, or `mopt` if layers have implicit padding. It minimises loads and
+            stores, as fused mappings do, if it knows them: against layers that waste words fusion would seem to pay.
         progress: called with a text and the share that is done.
         **options: of the layers, as for `solve_network`.
 
@@ -70,7 +78,16 @@ def fused_network(
         LimitError: if a layer has no mapping when its time is over.
     """
     layers = Network(name=linked.name, layers=linked.model.workloads)
-    sums = solve_network(layers, machine, time_limit=time_limit, progress=progress, **options)
+    method = _fewest_words(layers) if method is None else str(choose("method", method, METHODS))
+    sums = solve_network(
+        layers,
+        machine,
+        method=method,
+        objective=TRAFFIC.name if TRAFFIC.name in METHODS[method].minimises(machine) else None,
+        time_limit=time_limit,
+        progress=progress,
+        **options,
+    )
     left: dict[str, list[int]] = {}
     for each in linked.unlinked:
         left.setdefault(each.reason, []).append(each.product)
@@ -86,7 +103,9 @@ def fused_network(
         else:
             chains.append(found)
             late = late or was_late
-    taken = disjoint((first, second, each.saved_words) for each in chains for first, second in each.chain.pairs)
+    taken = heaviest_matching(
+        (first, second, each.saved_words) for each in chains for first, second in each.chain.pairs
+    )
     return FusedNetwork(
         linked=linked,
         sums=sums,
@@ -96,6 +115,12 @@ def fused_network(
         left=tuple(LeftProducts(products=tuple(products), reason=reason) for reason, products in left.items()),
         limited=late,
     )
+
+
+def _fewest_words(layers: Network) -> str:
+    """The method that finds the fewest words: `iooub`, but that counts the rim of implicit padding as moved."""
+    padded = any(layer.padding is Padding.IMPLICIT for layer in layers.layers)
+    return MOPT.name if padded else IOOUB.name
 
 
 def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: TimeInput) -> tuple[FusedChain, bool]:
@@ -123,8 +148,10 @@ def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: 
     return found, answer.found.late
 
 
-def disjoint(links: Iterable[tuple[int, int, int]]) -> frozenset[int]:
-    """Links of products that save most and share no product, by the first product of each.
+def heaviest_matching(links: Iterable[tuple[int, int, int]]) -> frozenset[int]:
+    """Links of products that save most together and share no product, by the first product of each.
+
+    No link leads back, and each product begins one at most: they are a forest, where one pass finds the matching.
 
     Args:
         links: (first product, second product, words saved); a product is the first of one link at most, and comes
