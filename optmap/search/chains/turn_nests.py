@@ -158,6 +158,7 @@ class NestLeasts:
             return True
         before = self.judged
         found = self._shown(problem, self._machine(problem), price, limit)
+        self.whole.waited(problem, self.judged - before)
         self.efforts[problem.name] = max(self.effort(problem), self.judged - before)
         self._note(problem, price, found.least)
         if found.ended and found.mapping is not None:

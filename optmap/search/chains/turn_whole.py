@@ -33,8 +33,8 @@ from optmap.workloads.single import product_alone
 
 ROOM = Fraction(51, 50)
 """Times a limit that some way asks for: what the whole is searched below, as other ways ask for a little more."""
-WAITING = 3
-"""Searches for nests of single ways before the whole statement is searched: it takes as long as some of them."""
+WAITING = 2_000_000
+"""Evaluations of searches for nests of single ways before the whole is searched, which takes as long as some of them."""
 
 
 class WholeNests:
@@ -73,11 +73,15 @@ class WholeNests:
         shared = problem.name, problem.homes
         least = self.known(problem, price)
         if least < limit and not price and shared not in self._found and self._holds(problem):
-            self._waited[shared] = self._waited.get(shared, 0) + 1
-            if self._waited[shared] > WAITING:
+            if self._waited.get(shared, 0) >= WAITING:
                 self._waited[shared] = 0
                 self._search(problem, limit * problem.times * ROOM)
         return self.known(problem, price)
+
+    def waited(self, problem: NestProblem, evaluations: int) -> None:
+        """Take note of what a search for one of the nests took."""
+        shared = problem.name, problem.homes
+        self._waited[shared] = self._waited.get(shared, 0) + evaluations
 
     def _holds(self, problem: NestProblem) -> bool:
         """Whether the theorem says anything of a nest."""
