@@ -34,7 +34,7 @@ from optmap.workloads.single import product_alone
 ROOM = Fraction(51, 50)
 """Times a limit that some way asks for: what the whole is searched below, as other ways ask for a little more."""
 WAITING = 2_000_000
-"""Evaluations of searches for nests of single ways before the whole is searched, which takes as long as some of them."""
+"""Evaluations of searches for nests of single ways before the whole is searched, which takes as many or less."""
 
 
 class WholeNests:
@@ -72,10 +72,10 @@ class WholeNests:
         """
         shared = problem.name, problem.homes
         least = self.known(problem, price)
-        if least < limit and not price and shared not in self._found and self._holds(problem):
-            if self._waited.get(shared, 0) >= WAITING:
-                self._waited[shared] = 0
-                self._search(problem, limit * problem.times * ROOM)
+        wanted = least < limit and not price and shared not in self._found and self._holds(problem)
+        if wanted and self._waited.get(shared, 0) >= WAITING:
+            self._waited[shared] = 0
+            self._search(problem, limit * problem.times * ROOM)
         return self.known(problem, price)
 
     def waited(self, problem: NestProblem, evaluations: int) -> None:
