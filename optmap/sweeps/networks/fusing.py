@@ -137,12 +137,13 @@ def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: 
     family_of(chain.workload)
     answer = solve(chain.workload, machine=machine, method="fused", time_limit=time_limit)
     unit = chain.workload.word_bits // view.total.word_bits
-    between = chain.workload.statements[0].name
+    between = chain.workload.statements[0].output
+    out_and_in = 2 * chain.workload.weight(between) * between.footprint(chain.workload.extents)
     found = FusedChain(
         chain=chain,
         apart_words=sum(alone[name] for name in chain.layers),
         fused_words=unit * int(answer.exact),
-        stays=not any(each.words for each in answer.boundaries if each.tensor == between),
+        stays=sum(each.words for each in answer.boundaries if each.tensor == between.name) < out_and_in,
         floor_words=0 if answer.bound is None else unit * int(answer.bound.value),
     )
     return found, answer.found.late
