@@ -122,7 +122,7 @@ def _tensors(workload: Workload) -> dict[str, str]:
     return dict(zip(access_names(workload), (tensor.name for tensor in workload.tensors), strict=True))
 
 
-def alike(machine: Machine, workload: Workload, level: str, accesses: Iterable[str]) -> Iterator[Machine]:
+def kept_or_refused(machine: Machine, workload: Workload, level: str, accesses: Iterable[str]) -> Iterator[Machine]:
     """The machine with a level that must keep some accesses, and with one that must not, if its rules allow it.
 
     Args:

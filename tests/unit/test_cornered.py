@@ -15,7 +15,7 @@ from optmap.checker import RefusedError, check_document
 from optmap.count.trees import count_parts, walk_tree
 from optmap.machines.machine import Level, Machine
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains.corner import Cornered, best_cornered, cornered_tree
+from optmap.search.chains.corner import LateCorner, best_late_corner, late_corner_tree
 from optmap.search.chains.pair import pair_of, steps_of
 from optmap.search.chains.runs import best_run
 from optmap.workloads.amounts import Capacity
@@ -33,7 +33,7 @@ SHAPES = (
 
 def tree_of(workload, pair, memory, member):
     machine = Machine(name="one", levels=(Level(name="buffer", capacity=Capacity(amount=memory, unit="words")),))
-    nodes = cornered_tree(workload, pair, member, "buffer", machine.memory)
+    nodes = late_corner_tree(workload, pair, member, "buffer", machine.memory)
     return MappingTree(workload=workload, machine=machine, nodes=nodes)
 
 
@@ -54,7 +54,7 @@ def test_the_best_is_priced_as_it_is_walked_and_counted_and_fits(block):
             text, extents, bytes=sizes if rng.random() < 0.4 else 4, semantics=rng.choice(list(Semantics))
         )
         pair, memory = pair_of(workload, *steps_of(workload), stores=stores), rng.randint(3, 120)
-        member = best_cornered(pair, memory, stores=stores)
+        member = best_late_corner(pair, memory, stores=stores)
         if member is not None:
             found += 1
             tree = tree_of(workload, pair, memory, member)
@@ -74,13 +74,15 @@ def test_no_mapping_with_a_corner_moves_less(seed):
     pair, rows, width = pair_of(workload, *steps_of(workload)), workload.extents["m"], workload.extents["n"]
     for memory in rng.sample(range(8, 45), cases(3, 12)):
         steps = steps_of(workload)
-        found = [each for each in (best_run(workload, steps, memory), best_cornered(pair, memory)) if each is not None]
+        found = [
+            each for each in (best_run(workload, steps, memory), best_late_corner(pair, memory)) if each is not None
+        ]
         best = min((each.words for each in found), default=None)
         for tile, columns, lines in product(range(1, rows + 1), range(1, width + 1), (True, False)):
             sizes = [min(tile, rows - first) for first in range(0, rows, tile)]
             for left in product(range(tile), repeat=len(sizes)):
                 if all(y < size for y, size in zip(left, sizes, strict=True)) and left[0]:
-                    member = Cornered(rows=0, tile=tile, lines=lines, columns=columns, left=left, words=0)
+                    member = LateCorner(rows=0, tile=tile, lines=lines, columns=columns, left=left, words=0)
                     count = count_parts(tree_of(workload, pair, memory, member))
                     assert count.broken or best <= moved(count, stores=True)
 
@@ -104,7 +106,7 @@ def test_rows_that_just_do_not_fit_cost_no_pass():
 def test_of_others_there_is_none(text):
     workload = parse_workload(text, {d: 8 for d in "mlknp" if d in text.replace("exp", "").replace("softmax", "")})
     pair = pair_of(workload, *steps_of(workload))
-    assert all(best_cornered(pair, memory) is None for memory in range(20, 200, 7))
+    assert all(best_late_corner(pair, memory) is None for memory in range(20, 200, 7))
 
 
 FORGERIES = {

@@ -19,7 +19,7 @@ from optmap.base.errors import InfeasibleError, InputError, TreeError
 from optmap.kernels.code_options import CodeOptions, WeightPacking
 from optmap.mappings.tree import MappingTree
 from optmap.native import Code, emit_code
-from optmap.search.chains.corner import best_cornered, cornered_tree
+from optmap.search.chains.corner import best_late_corner, late_corner_tree
 from optmap.search.chains.pair import pair_of, steps_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
@@ -253,11 +253,11 @@ def test_a_corner_that_is_left_for_later_is_compiled_and_right(
     sizes = dict.fromkeys("ml", 64) | dict.fromkeys("kn", 32) if memory == 4096 else dict.fromkeys("mlkn", 21)
     workload = parse_workload(text, sizes, semantics=semantics)
     pair = pair_of(workload, *steps_of(workload))
-    member = best_cornered(pair, memory)
+    member = best_late_corner(pair, memory)
     assert member is not None
     assert member.lines == (memory == 4096)
     machine = optmap.machine(memory=f"{memory}w")
-    nodes = cornered_tree(workload, pair, member, machine.levels[0].name, machine.memory)
+    nodes = late_corner_tree(workload, pair, member, machine.levels[0].name, machine.memory)
     tree = MappingTree(workload=workload, machine=machine, nodes=nodes)
     check([emit_code(workload, tree, machine)], tmp_path)
 

@@ -10,7 +10,6 @@ parts, and so is what it takes of the room. `walk_tree` shares nothing with this
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,11 +25,9 @@ from optmap.count.trees.runs import Interval
 from optmap.count.trees.views import UnboxedError
 from optmap.mappings.nodes import Box, Compute, Keep, Loop, Node, Sequence, Split
 from optmap.mappings.tree import MappingTree
-from optmap.workloads.parser import parse_workload
 from optmap.workloads.statement import Statement
-from optmap.workloads.workload import TensorAccess
+from optmap.workloads.workload import TensorAccess, Workload
 
-ACCESS = re.compile(r"([^\W\d]\w*)\[([^\]]*)\]")
 Inside = Mapping[str, int]
 """Per dim that boxes so far have cut the number of the part."""
 Part = tuple[int, ...]
@@ -50,7 +47,7 @@ def count_parts(tree: MappingTree) -> TreeCount | None:
     if not _has_boxes(tree):
         return None
     try:
-        parts = _Parts(tree)
+        parts = _PartsOfTree(tree)
         count = count_boxes(parts.tree())
     except InputError:
         return None
@@ -63,7 +60,7 @@ def without_boxes(tree: MappingTree) -> MappingTree:
     Raises:
         InputError: for one of which that is not known.
     """
-    return _Parts(tree).tree() if _has_boxes(tree) else tree
+    return _PartsOfTree(tree).tree() if _has_boxes(tree) else tree
 
 
 def _has_boxes(tree: MappingTree) -> bool:
@@ -71,7 +68,7 @@ def _has_boxes(tree: MappingTree) -> bool:
 
 
 @dataclass(slots=True)
-class _Parts:
+class _PartsOfTree:
     """The parts of one tree."""
 
     given: MappingTree
@@ -79,12 +76,10 @@ class _Parts:
     """The parts of every dim that boxes cut."""
     shapes: dict[str, tuple[tuple[Interval, ...], ...]] = field(init=False, default_factory=dict)
     """Per tensor and subscript its parts; none of one that is not cut."""
-    texts: dict[str, dict[Part, str]] = field(init=False, default_factory=dict)
+    statements: dict[str, dict[Part, Statement]] = field(init=False, default_factory=dict)
     """Statements in parts, by the tensor and the part of it that they write."""
     names: dict[str, str] = field(init=False, default_factory=dict)
     """Tensors by the names of their parts."""
-    bytes: dict[str, float] = field(init=False, default_factory=dict)
-    """Sizes of elements, by the names of parts."""
     sizes: dict[str, int] = field(init=False, default_factory=dict)
     """Iterations of what statements in parts have as dims."""
 
@@ -111,10 +106,14 @@ class _Parts:
         nodes = self._nodes(self.given.nodes, {})
         for statement in given.statements:
             wanted = prod(len(self.cuts[d]) for d in statement.dims if d in self.cuts)
-            if len(self.texts.get(statement.name, {})) != wanted:
+            if len(self.statements.get(statement.name, {})) != wanted:
                 raise UnboxedError(f"the boxes of {statement.name} are not the parts of its dims")
-        texts = [text for statement in given.statements for text in self.texts[statement.name].values()]
-        workload = parse_workload(texts, self.sizes, name=given.name, bytes=self.bytes, semantics=given.semantics)
+        workload = Workload(
+            name=given.name,
+            statements=tuple(each for whole in given.statements for each in self.statements[whole.name].values()),
+            sizes=tuple(self.sizes.items()),
+            semantics=given.semantics,
+        )
         return replace(self.given, workload=workload, nodes=nodes)
 
     def together(self, count: TreeCount) -> TreeCount:
@@ -218,19 +217,19 @@ class _Parts:
             mine = self._part(access, inside)
             if parts.setdefault(access.name, mine) != mine:
                 raise UnboxedError(f"{statement.name} touches two parts of {access.name}")
-            name = _part_name(access.name, mine)
-            self._take_name(name, access.name)
-            self.bytes[name] = access.bytes
+            self._take_name(_part_name(access.name, mine), access.name)
         for dim in statement.dims:
             first, beyond = self.cuts[dim][own[dim]] if dim in own else (0, self.given.workload.extents[dim])
             self._take_name(_named(dim, own), dim)
             self.sizes[_named(dim, own)] = beyond - first
 
-        def renamed(found: re.Match[str]) -> str:
-            subscripts = re.sub(r"[^\W\d]\w*", lambda dim: _named(dim[0], own), found[2])
-            return f"{_part_name(found[1], parts[found[1]])}[{subscripts}]"
+        def renamed(access: TensorAccess) -> TensorAccess:
+            axes = (replace(axis, terms=tuple((_named(d, own), c) for d, c in axis.terms)) for axis in access.axes)
+            return replace(access, name=_part_name(access.name, parts[access.name]), axes=tuple(axes))
 
-        self.texts.setdefault(statement.name, {})[part] = ACCESS.sub(renamed, str(statement))
+        inputs = tuple(map(renamed, statement.inputs))
+        found = replace(statement, output=renamed(statement.output), inputs=inputs, image=())
+        self.statements.setdefault(statement.name, {})[part] = found
         return _part_name(statement.name, part)
 
     def _take_name(self, name: str, whole: str) -> None:

@@ -36,7 +36,7 @@ FAMILY = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cornered:
+class LateCorner:
     """One such mapping."""
 
     rows: int
@@ -52,7 +52,7 @@ class Cornered:
     words: int
 
 
-def best_cornered(pair: ProductPair, memory: int, *, stores: bool = True) -> Cornered | None:
+def best_late_corner(pair: ProductPair, memory: int, *, stores: bool = True) -> LateCorner | None:
     """The mapping with a corner that moves the fewest words: of every number of tiles the smallest tile is tried.
 
     Args:
@@ -74,7 +74,7 @@ def best_cornered(pair: ProductPair, memory: int, *, stores: bool = True) -> Cor
     return min((each for each in found if each is not None), key=lambda each: each.words, default=None)
 
 
-def _of_tile(pair: ProductPair, rows: int, tile: int, memory: int, *, lines: bool, stores: bool) -> Cornered | None:
+def _of_tile(pair: ProductPair, rows: int, tile: int, memory: int, *, lines: bool, stores: bool) -> LateCorner | None:
     """The best of those with tiles of so many rows."""
     out, inn, shared = pair.sides[rows], pair.sides[1 - rows], pair.shared.words
     numbers = Counter(_sizes(out.extent, tile))  # of tiles, by their rows: all alike but for the last one
@@ -97,7 +97,7 @@ def _of_tile(pair: ProductPair, rows: int, tile: int, memory: int, *, lines: boo
     again = columns * (inn.second.moved(many + 1) - inn.second.moved(many))
     words = moved + inn.extent * (again + every * (1 + stores) * shared)
     best = int(np.flatnonzero(fits)[np.argmin(words[fits])])
-    return Cornered(
+    return LateCorner(
         rows=rows,
         tile=tile,
         lines=lines,
@@ -117,7 +117,7 @@ def _sizes(extent: int, tile: int) -> list[int]:
     return [min(tile, extent - first) for first in range(0, extent, tile)]
 
 
-def cornered_tree(workload: Workload, pair: ProductPair, member: Cornered, level: str, memory: str) -> Branch:
+def late_corner_tree(workload: Workload, pair: ProductPair, member: LateCorner, level: str, memory: str) -> Branch:
     """The tree of such a mapping.
 
     Args:
@@ -127,7 +127,7 @@ def cornered_tree(workload: Workload, pair: ProductPair, member: Cornered, level
         level: name of the memory that is filled.
         memory: name of the one outside it.
     """
-    tree = _Tree(pair, member, level, {**workload.extents, **dict.fromkeys(pair.batch, 1)})
+    tree = _CornerTree(pair, member, level, {**workload.extents, **dict.fromkeys(pair.batch, 1)})
     return (
         *loops(workload.extents, dict.fromkeys(pair.batch, 1)),
         *keeps(memory, [pair.shared.name]),
@@ -136,11 +136,11 @@ def cornered_tree(workload: Workload, pair: ProductPair, member: Cornered, level
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class _CornerTree:
     """The branches of a tree."""
 
     pair: ProductPair
-    member: Cornered
+    member: LateCorner
     level: str
     extents: Mapping[str, int]
     """Iterations of a dim that the loops so far leave."""

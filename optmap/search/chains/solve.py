@@ -238,9 +238,9 @@ def _of_products(
     nodes = run_tree(workload, steps, found, *levels)
     if together and corners and pairs[0].rows is None:
         space = f"{space}; {corner.FAMILY}"
-        left = corner.best_cornered(pairs[0], _room(question), stores=stores)
+        left = corner.best_late_corner(pairs[0], _room(question), stores=stores)
         if left is not None and left.words < words:
-            nodes, words = corner.cornered_tree(workload, pairs[0], left, *levels), left.words
+            nodes, words = corner.late_corner_tree(workload, pairs[0], left, *levels), left.words
     return _BestTree(nodes=nodes, words=words, space=space, exhausted=not several_products)
 
 

@@ -11,7 +11,7 @@ from optmap.bounds.fronts import Corner, Front
 from optmap.bounds.mesh_least import least_of
 from optmap.count.meshes.count import count_nest
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.machines.given import alike, with_homes, with_kept
+from optmap.machines.given import kept_or_refused, with_homes, with_kept
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping as NestMapping
 from optmap.mappings.nest import mapping_of, nest_of
@@ -218,7 +218,7 @@ class NestLeasts:
             return _Shown(least, mapping if found.proved else None, found.proved)
         best: NestMapping | None = None
         leasts, ended = list[Fraction](), True
-        for ruled in alike(machine, problem.alone, *half):
+        for ruled in kept_or_refused(machine, problem.alone, *half):
             part = self._shown(problem, ruled, price, limit)
             leasts.append(part.least)
             ended = ended and part.ended
