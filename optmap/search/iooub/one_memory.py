@@ -16,6 +16,7 @@ from functools import lru_cache
 from optmap.base.clock import Clock
 from optmap.base.errors import CheckError, InfeasibleError
 from optmap.base.texts import several
+from optmap.bounds.compulsory import compulsory as every_word
 from optmap.count.levels.held import held_traffic
 from optmap.machines.partitions import CapacityGroup, capacity_groups
 from optmap.mappings.held import Corner, Held
@@ -34,6 +35,7 @@ from optmap.search.relaxation import Relaxation
 from optmap.search.space.compulsory import compulsory
 from optmap.solvers.status import PointKind
 from optmap.workloads.canonical import in_common_order
+from optmap.workloads.meanings import Padding
 from optmap.workloads.workload import Workload, access_names
 
 LATE = "the time limit came before all flows, pieces and corners were looked at"
@@ -173,6 +175,9 @@ def _found(question: Question, tiling: Tiling, held: Held, mapping: Mapping, *, 
         return float(objective.value({0: words}, machine, workload.word_bits))
 
     best = moved == least or (tiling.streams_complete and not late)
+    if workload.padding is Padding.IMPLICIT:  # the rim counts here, which does not move
+        floor = every_word(workload, 0)
+        best, least = False, floor.total_words if objective.stores else floor.loads_words
     return Found(
         mapping=mapping,
         held=held,

@@ -19,8 +19,7 @@ from optmap.machines.machine import Machine, two_level
 from optmap.onnx_import import LayerChain, LinkedModel
 from optmap.questions.objective import TRAFFIC
 from optmap.search.chains.solve import family_of
-from optmap.search.methods import IOOUB, METHODS
-from optmap.search.papers.bottleneck import MOPT
+from optmap.search.methods import METHODS, usual_methods
 from optmap.sweeps.networks.solving import solve_network
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.meanings import Padding
@@ -78,7 +77,7 @@ def fused_network(
         LimitError: if a layer has no mapping when its time is over.
     """
     layers = Network(name=linked.name, layers=linked.model.workloads)
-    method = _fewest_words(layers) if method is None else str(choose("method", method, METHODS))
+    method = _fewest_words(layers, machine) if method is None else str(choose("method", method, METHODS))
     sums = solve_network(
         layers,
         machine,
@@ -117,10 +116,10 @@ def fused_network(
     )
 
 
-def _fewest_words(layers: Network) -> str:
-    """The method that finds the fewest words: `iooub`, but that counts the rim of implicit padding as moved."""
+def _fewest_words(layers: Network, machine: Machine) -> str:
+    """The method that finds the fewest words of all layers."""
     padded = any(layer.padding is Padding.IMPLICIT for layer in layers.layers)
-    return MOPT.name if padded else IOOUB.name
+    return usual_methods(machine, TRAFFIC.name, padded=padded)[0]
 
 
 def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: TimeInput) -> tuple[FusedChain, bool]:
