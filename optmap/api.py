@@ -20,6 +20,7 @@ from optmap.questions.option import Opt, declared, refuse_elsewhere, taking, val
 from optmap.questions.options import CertificateKind
 from optmap.search.methods import METHODS, usual_methods
 from optmap.search.options import SolveOptions, TargetOptions, WorkloadOptions, names
+from optmap.workloads.meanings import Padding
 
 if TYPE_CHECKING:
     from optmap.answers.proofs.boundaries import BoundReport
@@ -96,7 +97,8 @@ def question_of(workload: WorkloadInput, **options: Unpack[SolveOptions]) -> Que
         target = target.from_level(values["innermost"])
     values["constraints"].refuse_foreign(problem, target)
     problem, notes = understood(problem, target, values["semantics"])
-    methods = (method,) if method is not None else usual_methods(target, objective, chain=len(problem.statements) > 1)
+    kind = {"chain": len(problem.statements) > 1, "padded": problem.padding is Padding.IMPLICIT}
+    methods = (method,) if method is not None else usual_methods(target, objective, **kind)
     full = values["certificate"] is CertificateKind.FULL
     made: dict[str, Any] = {
         "workload": problem,

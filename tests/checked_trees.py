@@ -10,8 +10,9 @@ from mapping_trees import moved
 from optmap.base.errors import InputError, TreeError
 from optmap.checker import RefusedError
 from optmap.checker.chains.chain import StatedChain
-from optmap.checker.trees.stated_tree import StatedTree, nodes_shape
-from optmap.checker.trees.tree_counts import CountedTree, count_tree
+from optmap.checker.trees.stated_parts import count_stated
+from optmap.checker.trees.stated_tree import nodes_shape
+from optmap.checker.trees.tree_counts import CountedTree
 from optmap.count.trees import walk_tree
 from optmap.mappings.tree import MappingTree
 from optmap.workloads.workload import Workload
@@ -36,7 +37,7 @@ def tried(workload: Workload, levels: list[str], nodes: list[Any]) -> CountedTre
     """What the checker counts of a tree as documents say it, or why it does not."""
     try:
         nodes_shape(nodes, "tree")
-        return count_tree(StatedTree(stated(workload), levels, (), nodes))
+        return count_stated(stated(workload), levels, [], nodes)
     except RefusedError as error:
         return str(error)
 

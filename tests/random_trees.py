@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise, product
 
 from optmap.base.errors import InputError, TreeError
 from optmap.files.fields import Fields
@@ -265,3 +266,63 @@ def _keep_inmost(workload: Workload, nodes: list[dict], level: str, kept: dict[s
         for tensor in dict.fromkeys(stored[access.name] for access in known.touched[name]):
             if not any(name in some for some in kept.get(tensor, [])):
                 nodes.insert(-1, {"keep": level, "tensors": [tensor]})
+
+
+def random_boxed_tree(rng: random.Random, families: Sequence[str], *, largest: int = 4) -> MappingTree:
+    """A tree whose boxes cut dims of what statements write, every leaf being in one of the parts of each.
+
+    Args:
+        rng: whose numbers are used.
+        families: chains of which one is taken.
+        largest: extent of most dims.
+    """
+    while True:
+        workload, machine = random_workload(rng, largest, families), random_machine(rng)
+        fine = [
+            d
+            for d, n in workload.sizes
+            if n > 1 and all(d in s.output.dims for s in workload.statements if d in s.dims)
+        ]
+        cuts = {}
+        for dim in rng.sample(fine, min(len(fine), rng.choice((1, 1, 2)))):
+            ends = sorted({0, workload.extents[dim], rng.randint(1, workload.extents[dim] - 1)})
+            cuts[dim] = list(pairwise(ends))
+        jobs = [
+            (s.name, dict(zip(mine, parts, strict=True)))
+            for s in workload.statements
+            for mine in [[d for d in cuts if d in s.dims]]
+            for parts in product(*(cuts[d] for d in mine))
+        ]
+        nodes = _boxed(rng, workload, jobs, frozenset(cuts))
+        stored = kept_tensors(workload).stored_as
+        for tensor in dict.fromkeys(stored.values()):
+            levels = [level.name for level in machine.levels]
+            mine = [level for level in reversed(levels) if level == levels[0] or rng.random() < 0.5]
+            _keep(rng, workload, nodes, tensor, [machine.memory, *mine] if rng.random() < 0.6 else mine)
+        try:
+            return read_tree(Fields.of({"tree": nodes}, "tree"), workload, machine)
+        except TreeError:
+            continue
+
+
+def _boxed(rng: random.Random, workload: Workload, jobs: list[tuple[str, dict]], cut: frozenset[str]) -> list[dict]:
+    """Boxes, loops, sequences and leaves of statements in parts, of dims that no box so far has cut."""
+    nodes: list[dict] = []
+    alike = [d for d in cut if all(d in own and own[d] == jobs[0][1][d] for _, own in jobs)]
+    for dim in alike if not jobs[1:] else [d for d in alike if rng.random() < 0.7]:
+        nodes.append({"box": {dim: list(jobs[0][1][dim])}})
+        cut -= {dim}
+    shared = sorted(set.intersection(*(set(workload.statement(name).dims) for name, _ in jobs)) - cut)
+    for _ in range(rng.choice((0, 0, 1, 1, 2)) if shared else 0):
+        dim = rng.choice(shared)
+        nodes.append({"loop": dim, "tile": rng.randint(1, workload.extents[dim])})
+    if not jobs[1:]:
+        return [*nodes, {"compute": jobs[0][0]}]
+    sides = [d for d in cut if all(d in own for _, own in jobs) and any(own[d] != jobs[0][1][d] for _, own in jobs)]
+    if sides and rng.random() < 0.7:
+        side = rng.choice(sides)
+        groups = [[job for job in jobs if job[1][side] == part] for part in dict.fromkeys(own[side] for _, own in jobs)]
+    else:
+        at = rng.randint(1, len(jobs) - 1)
+        groups = [jobs[:at], jobs[at:]]
+    return [*nodes, {"sequence": [_boxed(rng, workload, group, cut) for group in groups]}]

@@ -42,7 +42,7 @@ def _command(args: list[str]) -> int:
 
     from optmap.base.errors import InputError
     from optmap.base.starting import INTERRUPTED, PROGRAM, ending
-    from optmap.cli.app import app
+    from optmap.cli.app import program
     from optmap.cli.completing import answer_shells
     from optmap.cli.console import complain, say_error
 
@@ -50,7 +50,7 @@ def _command(args: list[str]) -> int:
     usage_error: Any = typer.BadParameter.__mro__[1]
     answer_shells()
     try:
-        code = int(app(args, prog_name=PROGRAM, standalone_mode=False) or 0)
+        code = int(program()(args, prog_name=PROGRAM, standalone_mode=False) or 0)
         if code == INTERRUPTED:  # of a command, or by Typer before it began
             ending()
             complain("interrupted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -136,6 +137,12 @@ def _begin(context: typer.Context, names: list[str] | None) -> None:
 def _switch(flag: str, help: str, callback: Callable[[bool], None]) -> Any:
     """An option that every command shows and takes, and that may stand before the command as well."""
     return typer.Option(flag, help=help, callback=callback, is_eager=True, hidden=True)
+
+
+@cache
+def program() -> Any:
+    """The command line as it runs: Typer builds it, and each command of it, once in a process."""
+    return typer.main.get_command(app)
 
 
 @app.callback()

@@ -40,7 +40,7 @@ moves at most 5 % more than with unbounded memory, beside the largest for which 
 With --fuse the network is an ONNX file, and chains are found in its graph: a product whose result one other product
 reads, with nothing between them but what is done in place (masks, scales, activations, softmax; reshapes and
 transposes). Every chain is solved for the memory of --memory, or for several with --curve: what its layers move one
-after another, at least by the method iooub or as --method finds it, what both move fused, and the floor of the chain.
+after another (by iooub, or mopt if there is implicit padding), what both move fused, and the floor of the chain.
 Chains that share a product exclude each other; those that save most are fused. All other products are listed with the
 reason.
 

@@ -13,8 +13,10 @@ from typing import Any
 
 
 def spare(parameters: Iterable[Any]) -> None:
-    """Let the parameters of a Typer command keep the values that need no conversion."""
+    """Let the parameters of a Typer command keep the values that need no conversion; those that do already stay so."""
     for parameter in parameters:
+        if "process_value" in vars(parameter):
+            continue
         # Older Typer converts by Click alone and describes no type.
         kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
         if getattr(parameter, "multiple", False):

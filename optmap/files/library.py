@@ -275,6 +275,12 @@ def _machine_path(name: str) -> Path:
 
 
 def _note(path: Path) -> str:
+    return _note_cached(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _note_cached(path: Path, _modified: int) -> str:
+    """The note of a library file; read again only when the file has changed."""
     return Fields.of(load_yaml(path), str(path)).note()
 
 

@@ -9,7 +9,7 @@ whatever searches, counts or bounds mappings of one statement does so unchanged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from optmap.base.errors import InputError
@@ -122,20 +122,22 @@ def _tensors(workload: Workload) -> dict[str, str]:
     return dict(zip(access_names(workload), (tensor.name for tensor in workload.tensors), strict=True))
 
 
-def keeping(machine: Machine, workload: Workload, level: str, accesses: Iterable[str], rule: KeepRule) -> Machine:
-    """The machine with a level that must, or must not, keep some accesses.
+def kept_or_refused(machine: Machine, workload: Workload, level: str, accesses: Iterable[str]) -> Iterator[Machine]:
+    """The machine with a level that must keep some accesses, and with one that must not, if its rules allow it.
 
     Args:
         machine: with meshes and prices.
         workload: a statement alone.
-        level: a bounded one, free to keep them.
+        level: a bounded one.
         accesses: by the names of `access_names`.
-        rule: what it has to do.
     """
     memories = {memory.name: memory for memory in fabric_of(workload, machine).memories}
-    rules = dict(zip(access_names(workload), memories[level].keeps, strict=True)) | dict.fromkeys(accesses, rule)
-    levels = tuple(_ruled(each, rules) if each.name == level else each for each in machine.levels)
-    return replace(machine, levels=levels)
+    rules, mine = dict(zip(access_names(workload), memories[level].keeps, strict=True)), list(accesses)
+    for rule in (KeepRule.KEPT, KeepRule.REFUSED):
+        if all(rules[access] in {rule, KeepRule.FREE} for access in mine):
+            ruled = rules | dict.fromkeys(mine, rule)
+            levels = tuple(_ruled(each, ruled) if each.name == level else each for each in machine.levels)
+            yield replace(machine, levels=levels)
 
 
 def refuse_home(machine: Machine, name: str) -> None:

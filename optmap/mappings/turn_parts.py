@@ -63,7 +63,7 @@ class Stay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _StatementPart:
     """A statement that is done in every iteration of the loops around."""
 
     statement: str
@@ -80,7 +80,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnPart(_Part):
+class TurnPart(_StatementPart):
     """A statement with the nest that does it."""
 
     machine: Machine | None
@@ -95,7 +95,7 @@ class TurnPart(_Part):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowsPart(_Part):
+class RowsPart(_StatementPart):
     """A function of rows with what it goes through.
 
     Every row passes whatever applies the function twice, word by word: first what its statistic is formed of, then all

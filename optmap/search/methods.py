@@ -294,19 +294,22 @@ LIBRARY = tuple(METHODS)
 """Names of the methods that every process knows; others were registered in this one."""
 
 
-def usual_methods(machine: Machine, objective: str | None = None, *, chain: bool = False) -> tuple[str, ...]:
+def usual_methods(
+    machine: Machine, objective: str | None = None, *, chain: bool = False, padded: bool = False
+) -> tuple[str, ...]:
     """The methods where none is asked for: taken is the first that knows what a question demands (`able`), or the last.
 
     Args:
         machine: of what kind it is decides.
         objective: that is asked for; None for the method's own.
         chain: whether there are several statements.
+        padded: whether there is implicit padding, the rim of which iooub counts as moved.
     """
     if chain and FUSED.minimises(machine):
         return (FUSED.name,)
     if not MOPT.suits(machine):
         return (EXACT.name,)
-    if objective == TRAFFIC.name in IOOUB.minimises(machine):
+    if objective == TRAFFIC.name in IOOUB.minimises(machine) and not padded:
         # All that gemmini and mopt choose from without partitions iooub chooses from, too, and more.
         return (GEMMINI.name if machine.levels[0].partitions else IOOUB.name, MOPT.name)
     if objective in set(IOOUB.minimises(machine)) - set(MOPT.minimises(machine)):

@@ -87,7 +87,7 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
         >>> traced.points[0].room_words, traced.points[0].words
         (16, 384)
     """
-    from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer
+    from optmap.answers.over_capacity.capacity_curve import NEAR, CapacityCurve, Tracer, front_of, room_of
     from optmap.bounds.methods import bounds
     from optmap.sweeps.capacities import Capacities
 
@@ -113,14 +113,15 @@ def curve(workload: WorkloadInput, **options: Unpack[CurveOptions]) -> CapacityC
         (floor,) = bounds(problem, most, ("compulsory",))
         words = floor.total_words if objective == "traffic" else floor.loads_words
         knee = tracer.knee(found, int(NEAR * words))
-        *points, last = _points((*tracer.thinned(found), knee or found[-1]), answers)
+        front = front_of(found if knee is None else (*found, knee))
+        points = _points(tracer.thinned(front, knee), answers)
     return CapacityCurve(
         workload=found[0].workload,
         objective=objective,
         within=asked["within"],
         compulsory_words=words,
-        points=tuple(points),
-        knee=None if knee is None else last,
+        points=points,
+        knee=None if knee is None else next(each for each in points if each.room_words == room_of(knee)),
         complete=not clock.late,
     )
 

@@ -161,6 +161,12 @@ def _process_state() -> dict[str, object]:
         "recursion": sys.getrecursionlimit(),
         "streams": (sys.stdout, sys.stderr),
         "random": random.getstate(),
-        "numpy random": str(np.random.get_state()),
+        "numpy random": _numbers_drawn(),
         "numpy errors": np.geterr(),
     }
+
+
+def _numbers_drawn() -> tuple[object, ...]:
+    """NumPy's own generator; as bytes, for printing its array took longer than most commands."""
+    kind, state, *rest = np.random.get_state()
+    return kind, state.tobytes(), *rest

@@ -15,6 +15,7 @@ from cases import cases, some
 import optmap
 from optmap.api import question_of
 from optmap.base.errors import InfeasibleError, InputError
+from optmap.checker import check_document
 from optmap.count.trees import count_boxes, walk_tree
 from optmap.mappings.nodes import Loop
 from optmap.mappings.tree import MappingTree
@@ -281,3 +282,13 @@ def test_a_curve_under_conditions_has_the_answers_at_single_capacities(monkeypat
         assert (
             optmap.solve(text, extents=extents, memory=f"{words}w", method=method or None).cost == found[words, method]
         )
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize("queries", [2**14, 2**15])
+def test_mappings_of_long_causal_attention_come_near_its_floor(queries: int) -> None:
+    text, extents = CHAINS[0].replace("?", "l <= m"), {"h": 1, "m": queries, "l": queries, "k": 64, "n": 64}
+    answer = optmap.solve(text, extents=extents, memory="32768w")
+    assert answer.bound is not None
+    assert answer.cost <= 1.06 * answer.bound.value  # what is counted without being priced is a fifth above
+    assert check_document(answer.to_dict()).verified

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -334,9 +334,13 @@ def test_what_is_timed_of_a_solution_is_its_mapping_and_one_of_other_levels_is_r
         optmap.bench(alone, machine=MACHINE, against="onednn", rounds=1)
 
 
-def test_a_solution_of_the_caches_alone_gets_a_register_tile() -> None:
-    caches = MACHINE.levels[1].name
-    solved = optmap.solve(LAYERS[0], machine=MACHINE, innermost=caches, method="iooub", objective="sum")
+@pytest.fixture(scope="module")
+def solved() -> Any:
+    """A layer solved for the caches alone."""
+    return optmap.solve(LAYERS[0], machine=MACHINE, innermost=MACHINE.levels[1].name, method="iooub", objective="sum")
+
+
+def test_a_solution_of_the_caches_alone_gets_a_register_tile(solved: Any) -> None:
     found = optmap.bench(solved, machine=MACHINE, against="onednn", rounds=1)
     (row,) = found.layers
     assert row.mapping.levels[1:] == solved.mapping.levels
@@ -344,9 +348,7 @@ def test_a_solution_of_the_caches_alone_gets_a_register_tile() -> None:
     assert row.kernel.value == "outer-product"
 
 
-def test_a_core_with_too_few_registers_for_a_tile_is_said() -> None:
-    caches = MACHINE.levels[1].name
-    solved = optmap.solve(LAYERS[0], machine=MACHINE, innermost=caches, method="iooub", objective="sum")
+def test_a_core_with_too_few_registers_for_a_tile_is_said(solved: Any) -> None:
     assert MACHINE.core is not None
     small = replace(MACHINE, core=replace(MACHINE.core, registers=2))
     with pytest.raises(InputError, match="no vector kernel has one for it"):

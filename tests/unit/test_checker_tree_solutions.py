@@ -136,7 +136,7 @@ FORGERIES: dict[str, tuple[str, str, Callable[[dict[str, Any]], object]]] = {
     "a loop that S lacks above both": ("row loop", "not counted", lambda d: _tree(d).insert(0, _branch(d, 1).pop(0))),
     "a statement twice": ("row loop", "malformed", lambda d: _tree(d)[-1]["sequence"].append(_branch(d, 1))),
     "a statement never": ("row loop", "not done", lambda d: d["mapping"].update(tree=_branch(d, 0))),
-    "a box": ("row loop", "not counted", lambda d: _tree(d).insert(0, {"box": {"m": [0, 7]}})),
+    "a box": ("row loop", "not done", lambda d: _tree(d).insert(0, {"box": {"m": [0, 6]}})),
     "a loop along an axis": (
         "row loop",
         "not counted",

@@ -77,6 +77,13 @@ def test_the_knee_is_the_least_capacity_near_what_is_compulsory_and_fusing_pays_
     assert curve.pays == (better[0], better[-1])
 
 
+def test_the_knee_is_a_line_however_far_neighbours_may_be():
+    extents = {"i": 12, "j": 20, "k": 6}
+    curve = optmap.curve("C[i,j] = A[i,k]*B[k,j]", extents=extents, semantics="assign", within=100)
+    assert (curve.knee.room_words, curve.knee.words) == (79, curve.compulsory_words)
+    assert curve.points[-1] is curve.knee is curve.at(200)
+
+
 def test_no_capacity_is_asked_for_twice(monkeypatch):
     asked, answer = [], Capacities.answer
 
@@ -184,6 +191,8 @@ def test_lines_are_both_ends_of_a_step_and_few_of_a_slope():
         within: [each.exact for each in Tracer(ask=list, within=within, clock=NO_LIMIT).thinned(front)]
         for within in (0, 0.1, 0.2, 9)
     }
+    kept = Tracer(ask=list, within=9, clock=NO_LIMIT).thinned(front, front[5])
+    assert [each.exact for each in kept] == [200, 115, 100]
     assert lines == {0: words, 0.1: [200, 195, 120, 110, 100], 0.2: [200, 195, 120, 100], 9: [200, 100]}
     assert Tracer(ask=list, within=0.1, clock=NO_LIMIT).thinned(front[:1]) == tuple(front[:1])
 

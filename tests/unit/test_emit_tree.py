@@ -17,7 +17,10 @@ from tree_values import check, wanted
 import optmap
 from optmap.base.errors import InfeasibleError, InputError, TreeError
 from optmap.kernels.code_options import CodeOptions, WeightPacking
+from optmap.mappings.tree import MappingTree
 from optmap.native import Code, emit_code
+from optmap.search.chains.corner import best_late_corner, late_corner_tree
+from optmap.search.chains.pair import pair_of, steps_of
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics, Workload
 
@@ -239,6 +242,24 @@ def test_what_solve_finds_is_compiled_and_right(batch: int, tmp_path: Path) -> N
         np.testing.assert_allclose(found, wanted(workload, tensors), rtol=0, atol=1e-4)
         compiled += 1
     assert compiled
+
+
+@pytest.mark.parametrize("memory", [4096, 400])
+@pytest.mark.parametrize("semantics", list(Semantics))
+def test_a_corner_that_is_left_for_later_is_compiled_and_right(
+    semantics: Semantics, memory: int, tmp_path: Path
+) -> None:
+    text = "S[m,l] = A[m,k]*B[k,l]; P[m,l] = relu(S[m,l]); C[m,n] = P[m,l]*D[l,n]"
+    sizes = dict.fromkeys("ml", 64) | dict.fromkeys("kn", 32) if memory == 4096 else dict.fromkeys("mlkn", 21)
+    workload = parse_workload(text, sizes, semantics=semantics)
+    pair = pair_of(workload, *steps_of(workload))
+    member = best_late_corner(pair, memory)
+    assert member is not None
+    assert member.lines == (memory == 4096)
+    machine = optmap.machine(memory=f"{memory}w")
+    nodes = late_corner_tree(workload, pair, member, machine.levels[0].name, machine.memory)
+    tree = MappingTree(workload=workload, machine=machine, nodes=nodes)
+    check([emit_code(workload, tree, machine)], tmp_path)
 
 
 def test_golden_text() -> None:

@@ -156,6 +156,15 @@ def test_loads_are_minimised_by_the_method_that_knows_them() -> None:
     assert found.exact == asked.exact
 
 
+def test_layers_with_implicit_padding_are_for_mopt() -> None:
+    """A rim that is never stored does not move, and iooub counts it."""
+    asked = {"memory": "8192w", "objective": "traffic", "padding": "implicit"}
+    found, other = solve("mobilenet/M9", **asked), solve("mobilenet/M9", method="iooub", **asked)
+    assert found.method == "mopt"
+    assert found.exact <= other.exact
+    assert not other.proved
+
+
 def test_traffic_is_of_one_memory() -> None:
     with pytest.raises(InputError, match=r"does not minimise traffic on 3 levels"):
         solve(PRODUCT, objective="traffic", extents=CUBE, machine="balanced")

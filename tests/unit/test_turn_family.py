@@ -13,7 +13,7 @@ from signing import signed
 from turn_cases import CHAINS, chain_of, dims_named, random_nest, store, toy_machine
 
 import optmap
-from optmap.base.errors import TreeError
+from optmap.base.errors import InfeasibleError, TreeError
 from optmap.checker import RefusedError, check_document
 from optmap.checker.chains.chain_document import read_chain
 from optmap.checker.turns.stated_turns import StatedTurns
@@ -260,6 +260,14 @@ def test_a_tensor_read_twice_is_mapped_and_verified():
     text = "S[m,l] = A[m,k]*A[l,k]; C[m,n] = S[m,l]*D[l,n]"
     _, doc = document(text, time_limit=20)
     check_document(doc)
+
+
+@pytest.mark.parametrize("machine", ["eyeriss", "gemmini"])
+def test_a_tensor_read_twice_is_refused_where_levels_must_keep_it_for_one_read(machine):
+    """By its role in the first read it must not be where it has to be by that in the second one."""
+    text = "S[m,l] = A[m,k]*A[l,k]; C[m,n] = S[m,l]*D[l,n]"
+    with pytest.raises(InfeasibleError, match="keep A for both reads at a level, or for none"):
+        optmap.solve(text, extents=dict.fromkeys("mlkn", 2), machine=machine, objective="energy")
 
 
 CAUSAL = "S[m,l] = A[m,k]*B[k,l] if l <= m; P[m,l] = softmax(S[m,l], l) if l <= m; C[m,n] = P[m,l]*D[l,n] if l <= m"

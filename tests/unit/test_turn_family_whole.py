@@ -34,8 +34,12 @@ from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import MERITS
 from optmap.questions.options import Merit
+from optmap.search import Question
+from optmap.search.chains import turn_whole
 from optmap.search.chains.turn_members import family_of
 from optmap.search.chains.turn_problems import problems_of
+from optmap.search.chains.turn_whole import WholeNests
+from optmap.search.exact.frame import NOTHING
 from optmap.workloads.amounts import Capacity
 from optmap.workloads.single import has_nest, product_alone
 
@@ -283,3 +287,54 @@ def test_a_machine_as_a_resized_workload_sees_it(name):
         whole = product_alone(chain, each)
         less = whole.with_extents(m=16, f=48)
         assert fabric_of(whole, machine).resized(less) == fabric_of(less, machine)
+
+
+PLACES = {Merit.ENERGY: 0, Merit.CYCLES: 1, Merit.PORT_CYCLES: 2}
+
+
+@pytest.mark.parametrize("name", ["product", "square"])
+@pytest.mark.parametrize("seed", range(cases(2, 25)))
+def test_all_runs_of_a_nest_cost_no_less_than_the_whole(name, seed, monkeypatch):
+    monkeypatch.setattr(turn_whole, "WAITING", 0)
+    chain, machine = asked(name, seed)
+    family = WholeFamily(chain, machine)
+    searches = {
+        merit: WholeNests(Question(workload=chain, machine=machine, objective=MERITS["energy"], time_limit=60), merit)
+        for merit in PLACES
+    }
+    said, loops = 0, False
+    for member in family.members:
+        for group, block in member.segments:
+            for problem in problems_of(chain, machine, group, block):
+                rows, loops = family.front(problem), loops or problem.times > 1
+                for merit, search in searches.items():
+                    limit = Fraction(min((row[PLACES[merit]] for row in rows), default=10**6), problem.times) + 1
+                    least = search.least(problem, NOTHING, limit) * problem.times
+                    said += least > 0
+                    assert all(row[PLACES[merit]] >= least * (1 - 1e-9) for row in rows)
+    assert said or not loops
+
+
+@pytest.mark.parametrize("seed", range(cases(1, 12)))
+def test_what_is_proved_with_wholes_is_the_best_of_all(seed, monkeypatch):
+    monkeypatch.setattr(turn_whole, "WAITING", 0)
+    chain, machine = asked("product", seed)
+    costs = undominated((*cost, None) for cost in WholeFamily(chain, machine).costs())
+    for objective in ("energy", "cycles", "port-cycles", "edp")[: cases(2, 4)]:
+        answer = optmap.solve(chain, machine=machine, objective=objective, time_limit=60)
+        assert answer.proved
+        assert answer.cost == min(MERITS[objective].mesh_merit.of(*cost[:3]) for cost in costs)
+        check_document(json.loads(json.dumps(answer.to_dict())))
+
+
+def test_a_statement_with_windows_and_one_that_is_done_at_once_have_no_whole(monkeypatch):
+    monkeypatch.setattr(turn_whole, "WAITING", 0)
+    for name in ("window", "product"):
+        chain, machine = chain_of(name, dict.fromkeys(dims_named(CHAINS[name][0]), 2)), small_machine(random.Random(0))
+        question = Question(workload=chain, machine=machine, objective=MERITS["energy"], time_limit=60)
+        search = WholeNests(question, Merit.ENERGY)
+        for member in WholeFamily(chain, machine).members:
+            for problem in (p for each in member.segments for p in problems_of(chain, machine, *each)):
+                slides = any(len(axis.terms) > 1 for access in problem.alone.tensors for axis in access.axes)
+                none = slides or problem.times == 1
+                assert not (none and search.least(problem, NOTHING, Fraction(10**9)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, inf, log, log1p, pow
@@ -57,15 +57,31 @@ class CurvePoint(Concise):
         return self.words / self.bound_words - 1 if self.bound_words else None
 
 
-def room_of(answer: Answer[Any, Any]) -> int:
+AnyAnswer = Answer[Any, Any]
+
+
+def room_of(answer: AnyAnswer) -> int:
     """Words that a mapping takes of the one memory."""
     held: int = answer.count.levels[0].occupancy_words
     return held
 
 
-def words_of(answer: Answer[Any, Any]) -> int:
+def words_of(answer: AnyAnswer) -> int:
     """Words that a mapping moves, counted exactly."""
     return int(answer.exact)
+
+
+def front_of(found: Iterable[AnyAnswer]) -> tuple[AnyAnswer, ...]:
+    """The mappings that no other one beats, by increasing room, with ever fewer words.
+
+    Args:
+        found: in any order.
+    """
+    front: list[AnyAnswer] = []
+    for answer in sorted(found, key=lambda each: (room_of(each), words_of(each))):
+        if not front or words_of(answer) < words_of(front[-1]):
+            front.append(answer)
+    return tuple(front)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +115,6 @@ class CapacityCurve(Shown):
         return (better[0], better[-1]) if better else None
 
 
-AnyAnswer = Answer[Any, Any]
 Ask = Callable[[Sequence[int]], Sequence[AnyAnswer | None]]
 """The best mappings at capacities in words; None where none fits, or the time was over."""
 
@@ -147,22 +162,18 @@ class Tracer:
         if last is None:
             return ()
         first, place = self._first(least, last)
-        found = [first, *self._between(_Gap(first, place, last, steep=False)), last]
-        front: list[AnyAnswer] = []
-        for answer in sorted(found, key=lambda each: (room_of(each), words_of(each))):
-            if not front or words_of(answer) < words_of(front[-1]):
-                front.append(answer)
-        return tuple(front)
+        return front_of([first, *self._between(_Gap(first, place, last, steep=False)), last])
 
-    def thinned(self, front: Sequence[AnyAnswer]) -> tuple[AnyAnswer, ...]:
+    def thinned(self, front: Sequence[AnyAnswer], knee: AnyAnswer | None = None) -> tuple[AnyAnswer, ...]:
         """Those of traced mappings that are needed for neighbours to be near: both ends of a step, and few of a slope.
 
         Args:
             front: mappings by increasing room, with ever fewer words.
+            knee: one of them that stays whatever is near.
         """
         kept = list(front[:1])
         for answer, following in pairwise(front[1:]):
-            if words_of(kept[-1]) > words_of(following) * (1 + self.within):
+            if answer is knee or words_of(kept[-1]) > words_of(following) * (1 + self.within):
                 kept.append(answer)
         return (*kept, *front[1:][-1:])
 

@@ -29,7 +29,7 @@ class FusedChain(Concise):
     fused_words: int
     """By the best mapping of both that was found."""
     stays: bool
-    """Whether no word of the intermediate moves in it."""
+    """Whether some of the intermediate moves neither out nor in: it moves less than twice its words."""
     floor_words: int
     """By every schedule of both, at least."""
 

@@ -22,8 +22,7 @@ def nodes_shape(value: Any, where: str) -> None:
 
 
 def _node(value: Any, where: str) -> None:
-    for key in ("box", "axis"):
-        need(type(value) is not dict or key not in value, f"not counted: {where} has the key {key}")
+    need(type(value) is not dict or "axis" not in value, f"not counted: {where} has the key axis")
     FORM(value, where)
 
 
@@ -36,6 +35,7 @@ FORM = records(
     KEEP | {"only": many(name, 1)},
     KEEP | {"of": table(row(count, positive), 1), "only": many(name, 1)},
     {"sequence": many(nodes_shape, 2)},
+    {"box": table(row(count, positive), 1)},
     {"compute": name},
 )
 

@@ -30,8 +30,9 @@ from ..core.shapes import (
 from ..core.status import check_status
 from ..core.tools import equal, need, plain, spelled
 from ..core.units import plain_words, rate_of, words_of
-from .stated_tree import StatedTree, nodes_shape
-from .tree_counts import CountedTree, count_tree
+from .stated_parts import count_stated
+from .stated_tree import nodes_shape
+from .tree_counts import CountedTree
 
 UNIT = word("words", "cycles")
 AMOUNT = record(value=number, unit=UNIT)
@@ -82,7 +83,7 @@ def check_tree_solution(doc: dict[str, Any]) -> Report:
     need(doc["capacity_rule"] == "tile" or not caches, f"not counted: rule safe, which concerns {', '.join(caches)}")
     kinds = {level["name"]: level["kind"] for level in machine["levels"] if level["inclusive"]}
     copies = [level for level, kind in kinds.items() if kind == "cache" or doc["bound"] is not None]
-    counted = count_tree(StatedTree(chain, names, copies, doc["mapping"]["tree"]))
+    counted = count_stated(chain, names, copies, doc["mapping"]["tree"])
     check_moved(doc, counted)
     check_rooms(doc, chain, counted)
     check_statements(doc, chain)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from optmap.base.remembered import remembering
 from optmap.count.trees.boxes import check_boxes as check_boxes
 from optmap.count.trees.boxes import count_boxes as count_boxes
+from optmap.count.trees.parts import count_parts as count_parts
+from optmap.count.trees.parts import without_boxes as without_boxes
 from optmap.count.trees.results import LevelRoom as LevelRoom
 from optmap.count.trees.results import TreeCount as TreeCount
 from optmap.count.trees.walk import refuse_safe
@@ -25,7 +27,7 @@ def count_tree(tree: MappingTree, *, rule: CapacityRule = CapacityRule.TILE, lim
         TreeError, InputError, LimitError: as `walk_tree`.
     """
     refuse_safe(tree, rule)
-    return count_boxes(tree) or _walked((tree, rule, limit))
+    return count_boxes(tree) or count_parts(tree) or _walked((tree, rule, limit))
 
 
 @remembering  # what a method has looked at is counted again when it hands it in

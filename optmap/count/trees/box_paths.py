@@ -70,7 +70,7 @@ class BoxPaths:
 
     def view_below(self, keep: Placed, tensor: str) -> TensorView:
         """How the statements below a Keep touch a tensor that it keeps."""
-        found = {path.views[tensor] for path in self.leaves if keep in path.keeps and tensor in path.views}
+        found = {path.views[tensor] for path in self.leaves if tensor in path.views and keep in path.keeps}
         if len(found) > 1:
             raise UnboxedError(f"{tensor} is touched in two ways below a Keep of {keep.level}")
         return found.pop()

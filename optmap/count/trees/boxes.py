@@ -47,7 +47,7 @@ from optmap.mappings.tree import MappingTree
 from optmap.workloads.chain import TensorRole
 from optmap.workloads.workload import Semantics, TensorAccess
 
-MOST_PLACES = 2**22
+MOST_PLACES = 2**34
 """Of the two dims of a band, in which a leaf may be visited."""
 
 

@@ -34,15 +34,15 @@ def placed(tree: MappingTree, leaf: PathLeaf) -> tuple[Placed, ...]:
     """
     stored, roles = tree.kept.stored_as, tree.kept.roles
     found = []
-    below = {
-        address: {each.statement for each in tree.leaves if is_above(address, each.address)}
-        for address, _ in leaf.keeps
-    }
+
+    def below(address: Address) -> set[str]:
+        return {each.statement for each in tree.leaves if is_above(address, each.address)}
+
     for address, keep in leaf.keeps:
         tensors = {stored[name] for name in keep.tensors}
         if keep.level == tree.machine.memory:
             tensors = {name for name in tensors if roles[name] is TensorRole.INTERMEDIATE}
-        ends = bool(keep.only) and not below[address] <= set(keep.only)
+        ends = bool(keep.only) and not below(address) <= set(keep.only)
         found.append(Placed(address=address, level=keep.level, tensors=frozenset(tensors), of=keep.of, ends=ends))
     return tuple(found)
 

@@ -145,7 +145,7 @@ def _parts(accesses: tuple[TensorAccess, ...], loops: Sequence[Loop], extents: M
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _LoopPlaces:
     """Places of the loops over one dim, in arrays, where one of all loops steps on."""
 
     now: tuple[Whole, Whole]
@@ -165,7 +165,7 @@ class _Part:
     extents: Mapping[str, int]
     known: dict[tuple[Any, ...], int] = field(default_factory=dict)
     """What they have in common, by what was asked."""
-    places: dict[tuple[str, int, bool], _Places] = field(default_factory=dict)
+    places: dict[tuple[str, int, bool], _LoopPlaces] = field(default_factory=dict)
     """Those that are laid out, while the elements of one Keep are counted: they may be large."""
     together: frozenset[str] = field(init=False)
     """Dims that are laid out together: not by themselves wherever they occur, or in several subscripts."""
@@ -250,7 +250,7 @@ class _Part:
                 sizes = +inside
         return sum(sizes.values())
 
-    def _places(self, dim: str, outer: int, *, stepping: bool) -> _Places:
+    def _places(self, dim: str, outer: int, *, stepping: bool) -> _LoopPlaces:
         """The places of the loops over a dim, where one of all loops steps on.
 
         Args:
@@ -278,7 +278,7 @@ class _Part:
             rows, trip = trips_in(loop, *now, less=on)
             now, trip = (now[0][rows], now[1][rows]), trip.astype(self.kind)
             now, before = trip_of(loop, *now, trip + on), trip_of(loop, *now, trip)
-        self.places[asked] = _Places(now, before)
+        self.places[asked] = _LoopPlaces(now, before)
         return self.places[asked]
 
 

@@ -16,11 +16,11 @@ from functools import cached_property
 from itertools import accumulate, chain
 
 from optmap.base.errors import InputError
-from optmap.count.trees import check_boxes
+from optmap.count.trees import check_boxes, without_boxes
 from optmap.kernels.code_options import CodeOptions
 from optmap.kernels.kernel_roles import KernelKind
 from optmap.machines.machine import Machine
-from optmap.mappings.nodes import Address, Compute, Keep, Loop, Node, Sequence, is_above
+from optmap.mappings.nodes import Address, Box, Compute, Keep, Loop, Node, Sequence, is_above
 from optmap.mappings.tree import MappingTree
 from optmap.native.code import ALIGNMENT, Buffer, Code
 from optmap.native.emit.entry import write_head
@@ -64,7 +64,8 @@ def tree_code(workload: Workload, tree: MappingTree, machine: Machine, options: 
             "them out for a mapping tree"
         )
     given = MappingTree(workload=workload, machine=machine, nodes=tree.nodes)
-    check_boxes(replace(given, workload=workload.without_conditions))  # blocks are as if all points were done
+    plain = replace(given, workload=workload.without_conditions)  # blocks are as if all points were done
+    check_boxes(without_boxes(plain))
     lined = in_lines(given)
     notes = () if lined == given else (f"steps of 1 along lines of tensors are steps of a line, {ALIGNMENT} bytes",)
     return _TreeFunction(lined).code(notes)
@@ -185,6 +186,8 @@ class _TreeFunction:
                         name = f"{self.dims[dim]}_{depth}"
                         inside = loops.enter_context(tile_loop(self.out, name, tile, regions[dim], first))
                         regions, depth = {**regions, dim: inside}, depth + 1
+                    case Box(ranges=ranges):
+                        regions = {**regions, **{d: _part(each) for d, each in ranges.items()}}
                     case Sequence(branches=branches):
                         for tensor in (tensor for tensor, home in self.homes.items() if home == (*base, number)):
                             self._place(self.workload.statement(tensor).output, regions)
@@ -345,6 +348,11 @@ class _TreeFunction:
             if at[dim] != start:
                 places[dim] = at[dim] if start == "0" else f"({at[dim]} - {start})"
         return element_text(access, self.buffers[block], places)
+
+
+def _part(part: range) -> DimRegion:
+    """What a box leaves of a dim."""
+    return DimRegion(start=str(part.start), end=str(part.stop), size=len(part), whole=True)
 
 
 def _bytes(block: Buffer) -> int:

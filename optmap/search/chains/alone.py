@@ -23,9 +23,8 @@ from optmap.mappings.nodes import Compute, Keep, Loop, Sequence
 from optmap.mappings.tree import MappingTree
 from optmap.questions.objective import BOTTLENECK
 from optmap.search.chains.held_paths import held_path
-from optmap.search.chains.pair import is_plain
 from optmap.search.chains.rows_beside import beside, named_rows, rows_beside, rows_of, without_rows
-from optmap.search.chains.trees import Branch, keeps, loops
+from optmap.search.chains.trees import Branch, keeps, loops, sequence_of
 from optmap.search.method import METHODS
 from optmap.search.question import Question
 from optmap.workloads.chain import TensorRole
@@ -230,12 +229,7 @@ def one_after_other(workload: Workload, memory: str, branches: Ordered[Branch], 
         if workload.roles[name] is TensorRole.INTERMEDIATE and place not in inside:
             stored.setdefault(place, name)
     rows = [each.name for each in kept_tensors(workload).statistics if each.name not in inside]
-    return (*keeps(memory, [*stored.values(), *rows]), *in_turn(branches))
-
-
-def in_turn(branches: Ordered[Branch]) -> Branch:
-    """Branches one after the other."""
-    return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
+    return (*keeps(memory, [*stored.values(), *rows]), *sequence_of(branches))
 
 
 def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch] | None:
@@ -246,17 +240,17 @@ def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch
     )
     names = [access.name for access in statement.inputs]
     several = statement.multiplies and not machine.levels[1:] and len(set(names)) == len(names)
-    held = by_itself(held=True) if several else None
-    # Of plain subscripts a path moves what the held mapping does, which is never more than one tile of each moves.
-    exact = held is not None and not tail and all(map(is_plain, statement.accesses))
     levels = [level.name for level in machine.levels]
     choices: list[list[Branch]] = []
-    for path in (held, None if exact else by_itself()):
+    for held in (True, False) if several else (False,):
+        path = by_itself(held=held)
         if path is not None:
             behind = (_element_by_element(workload, workload.statement(each), levels, extents) for each in tail)
             joined = with_functions(workload, path, statement, tail=tail, levels=levels, left=extents) if tail else None
             choices += [] if joined is None else [[joined]]
             choices.append([path, *behind])
+            if held and (joined is not None or not tail):
+                break  # one tile of each tensor moves no less
 
     def cost(branches: list[Branch]) -> Fraction | float:
         nodes = one_after_other(workload, machine.memory, branches, ())

@@ -105,9 +105,9 @@ def sums(some: Ints) -> Ints:
     return found
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def first_sizes(meeting: BandMeeting) -> MemberSizes:
-    """What is tried first; few are kept, as gains by pinned indices take tens of megabytes."""
+    """What is tried first; that of both sides is kept, as gains by pinned indices take some hundred megabytes."""
     found = [
         (tile, inner, block)
         for tile, inner in product(*(tried_sizes(extent).tolist() for extent in meeting.extents))

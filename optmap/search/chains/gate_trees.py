@@ -9,7 +9,7 @@ from optmap.mappings.nodes import Compute, Keep, Node, Sequence
 from optmap.search.chains.gate import Gate, GateOperand
 from optmap.search.chains.gated import GateMapping, Meeting, Together
 from optmap.search.chains.streaming import Apart, products_of
-from optmap.search.chains.trees import Branch, Left, apart_nodes, keeps, leaves_of, loops, streaming_nodes
+from optmap.search.chains.trees import Branch, Left, apart_nodes, keeps, leaves_of, loops, sequence_of, streaming_nodes
 from optmap.workloads.workload import Workload
 
 
@@ -73,8 +73,7 @@ class _GateTree:
 
     def _meet(self, left: Left, words: Ordered[str]) -> Branch:
         """What is between the products, word by word."""
-        leaves = leaves_of(self.gate.between)
-        inside = leaves[0] if len(leaves) == 1 else (Sequence(branches=leaves),)
+        inside = sequence_of(leaves_of(self.gate.between))
         return (*loops(left, dict.fromkeys(self.dims, 1)), *keeps(self.level, words), *inside)
 
     def _together(self, member: Together, meeting: Meeting) -> Iterator[Node]:

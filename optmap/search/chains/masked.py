@@ -45,7 +45,7 @@ PRICED = (
     "last one, whichever way tiles meet less, the first or the last indices pinned; "
 )
 """What is looked at of two products, before the family in which these are found."""
-MOST_INDICES = 2**13
+MOST_INDICES = 2**16
 """Of either dim of a band, under which mappings are priced."""
 Find = Callable[[Question], tuple[Node, ...] | None]
 """The nodes of the best mapping of a chain without conditions; None where none fits."""

@@ -26,7 +26,7 @@ ROUNDS = 4
 """How often sizes near the best ones are tried, as long as a better one is among them."""
 LEAST = 4
 """Sizes below and above the best one that are tried in the end, at least."""
-KEPT = 128
+KEPT = 32
 """Arrays with a number per index that are kept of each kind: few of them are asked for again."""
 
 

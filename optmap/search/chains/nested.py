@@ -22,7 +22,6 @@ from optmap.search.chains.alone import (
     SingleStatements,
     disjoint,
     in_order,
-    in_turn,
     one_after_other,
     path_by_itself,
     tails_of,
@@ -30,7 +29,7 @@ from optmap.search.chains.alone import (
 )
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.groups import FusedGroup, FusedStep, groups_of, steps_of_levels
-from optmap.search.chains.trees import Branch, keeps, loops
+from optmap.search.chains.trees import Branch, keeps, loops, sequence_of
 from optmap.search.found import Found
 from optmap.search.question import Question
 
@@ -218,5 +217,5 @@ class _Levels:
             *keeps(outermost.name, [name for side, name in staying if side == step.outer]),
             *loops(extents, {inn.dim: step.inner}),
             *keeps(outermost.name, tiles),
-            *in_turn(branches),
+            *sequence_of(branches),
         )

@@ -13,7 +13,7 @@ from optmap.base.texts import several
 from optmap.count.timing.roofline import roofline
 from optmap.mappings.nodes import Node
 from optmap.mappings.tree import MappingTree
-from optmap.search.chains import family, gated, graphs, masked, runs, windows
+from optmap.search.chains import corner, family, gated, graphs, masked, runs, windows
 from optmap.search.chains.compulsory import compulsory_relaxation, notes_of
 from optmap.search.chains.gate import Gate, gate_of
 from optmap.search.chains.gate_trees import gate_tree
@@ -119,12 +119,13 @@ class _Family(Protocol):
     def __call__(self, question: Question, *, together: bool) -> _BestTree | int: ...
 
 
-def family_of(workload: Workload, *, stores: bool = True) -> _Family:
+def family_of(workload: Workload, *, stores: bool = True, boxes: bool = True) -> _Family:
     """What finds the best mapping of a chain as a whole.
 
     Args:
         workload: the chain.
         stores: whether words that are stored count beside those that are loaded.
+        boxes: whether mappings may have boxes: beside further statements, or under conditions, they are not counted.
 
     Raises:
         InputError: for a chain of which no family is known.
@@ -138,7 +139,8 @@ def family_of(workload: Workload, *, stores: bool = True) -> _Family:
     if _has_windows(workload, steps):
         refuse_rows(workload, "with windows or rows of several dims", "give products with one dim of rows")
         return partial(_of_windows, windows.WindowMappings(WindowPair(workload, steps, stores=stores)))
-    return partial(_of_products, steps, [pair_of(workload, *two, stores=stores) for two in pairwise(steps)])
+    pairs = [pair_of(workload, *two, stores=stores) for two in pairwise(steps)]
+    return partial(_of_products, steps, pairs, corners=boxes and len(pairs) == 1)
 
 
 def _of_masked(question: Question, *, together: bool) -> _BestTree:
@@ -148,7 +150,7 @@ def _of_masked(question: Question, *, together: bool) -> _BestTree:
         space = f"{family.FAMILY}; {family.ROWS}" if together else f"{runs.APART}; {family.ROWS_APART}"
         return _BestTree(nodes=priced.nodes, tree=priced, space=masked.PRICED + space, exhausted=False)
     plain = question.workload.without_conditions
-    find = family_of(plain, stores=question.objective.stores)
+    find = family_of(plain, stores=question.objective.stores, boxes=False)
     spaces = set[str]()
 
     def tried(other: Question) -> tuple[Node, ...] | None:
@@ -170,7 +172,7 @@ def _of_graph(question: Question, reason: InputError, *, together: bool) -> _Bes
     """
 
     def find(part: Question) -> tuple[Node, ...] | None:
-        found = family_of(part.workload, stores=part.objective.stores)(part, together=True)
+        found = family_of(part.workload, stores=part.objective.stores, boxes=False)(part, together=True)
         return None if isinstance(found, int) else found.nodes
 
     try:
@@ -223,7 +225,7 @@ def _of_windows(pair: windows.WindowMappings, question: Question, *, together: b
 
 
 def _of_products(
-    steps: tuple[ProductStep, ...], pairs: list[ProductPair], question: Question, *, together: bool
+    steps: tuple[ProductStep, ...], pairs: list[ProductPair], question: Question, *, together: bool, corners: bool
 ) -> _BestTree | int:
     """The best mapping of products, or the words that every mapping needs."""
     workload, stores = question.workload, question.objective.stores
@@ -236,8 +238,14 @@ def _of_products(
     space = f"{runs.FAMILY}; {family.FAMILY}" if several_products else family.FAMILY if together else runs.APART
     if pairs[0].rows is not None:
         space = f"{space}; {family.ROWS if together else family.ROWS_APART}"
-    nodes = run_tree(workload, steps, found, question.machine.levels[0].name, question.machine.memory)
-    return _BestTree(nodes=nodes, words=found.words, space=space, exhausted=not several_products)
+    levels, words = (question.machine.levels[0].name, question.machine.memory), found.words
+    nodes = run_tree(workload, steps, found, *levels)
+    if together and corners and pairs[0].rows is None:
+        space = f"{space}; {corner.FAMILY}"
+        left = corner.best_late_corner(pairs[0], _room(question), stores=stores)
+        if left is not None and left.words < words:
+            nodes, words = corner.late_corner_tree(workload, pairs[0], left, *levels), left.words
+    return _BestTree(nodes=nodes, words=words, space=space, exhausted=not several_products)
 
 
 def _check_size(workload: Workload, pair: ProductPair) -> None:

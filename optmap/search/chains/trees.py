@@ -68,7 +68,12 @@ def run_tree(workload: Workload, steps: Ordered[ProductStep], run: Run, level: s
             only = [*step.functions, *(each.statement for part in parts[number : number + 2] for each in leaves(part))]
             nodes.append(Keep(level=level, tensors=(step.product.name,), only=tuple(only) if parts[2:] else ()))
         branches.append(parts[number + 1])
-    return (*nodes, Sequence(branches=tuple(branches))) if branches[1:] else (*nodes, *branches[0])
+    return (*nodes, *sequence_of(branches))
+
+
+def sequence_of(branches: Ordered[Branch]) -> Branch:
+    """Branches one after the other; of one branch it is that one."""
+    return (Sequence(branches=tuple(branches)),) if branches[1:] else tuple(branches[0])
 
 
 def _part(

@@ -36,6 +36,8 @@ MOST_MEMBERS = 2**12
 """Members of a family that are looked at, each for some milliseconds."""
 NEAR = Fraction(1001, 1000)
 """Times what is shown of a nest: a share that is less is as good as reached."""
+QUICKER = 4
+"""Times what a search takes: another one that takes more waits for it."""
 LATE = "the time was over"
 OPEN = "what the searches show of nests leaves a gap to what their mappings cost"
 WIRED = "wires have prices, which are in no bound"
@@ -163,6 +165,8 @@ class FamilySearch:
             limit: of what a mapping costs at that price.
         """
         left = limit - way.beside[0] - price * way.beside[1]
+        for each in way.problems:
+            self.nests.inherit(each, price)
         while sum((self._least(each, price) for each in way.problems), Fraction(0)) < left:
             nests = {each.key: self.nests.nest(each, price) for each in way.problems}
             known = {key: nodes for key, nodes in nests.items() if nodes is not None}
@@ -178,8 +182,9 @@ class FamilySearch:
     def _next(self, way: _Way, price: Fraction, left: Fraction) -> tuple[NestProblem, Fraction]:
         """The nest that is looked for next, and what all its runs have to be below.
 
-        If no nest is below its share of what is left, the way is no better: each has the share that it is likely to
-        reach, as a search is the shorter the less it has to show.
+        One that is searched much quicker than all others is looked for first, below all that is left for it: what is
+        known of it leaves the others less. Else, if no nest is below its share of what is left, the way is no better:
+        each has the share that it is likely to reach, as a search is the shorter the less it has to show.
 
         Args:
             way: to cut and keep, whose nests are at least below what is left for them together.
@@ -193,10 +198,13 @@ class FamilySearch:
         shares = [for_them * Fraction(float(much / sum(likely))) for much in likely]
         rises = [share / max(least, TINY) for share, least in zip(shares, leasts, strict=True)]
         higher = [number for number, rise in enumerate(rises) if rise > NEAR]
-        if len(higher) > 1:
+        number = max(range(len(wanted)), key=rises.__getitem__)
+        (least_effort, quickest), *others = sorted((self.nests.effort(each), n) for n, each in enumerate(wanted))
+        if others and 0 < QUICKER * least_effort < others[0][0]:
+            number = quickest
+        elif len(higher) > 1:
             number = min(higher, key=rises.__getitem__)
             return wanted[number], Fraction(f"{float(shares[number]):.12g}")
-        number = max(range(len(wanted)), key=rises.__getitem__)
         return wanted[number], for_them - (sum(leasts, Fraction(0)) - leasts[number])
 
     def _least(self, problem: NestProblem, price: Fraction) -> Fraction:

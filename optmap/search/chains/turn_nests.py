@@ -10,9 +10,8 @@ from optmap.base.errors import InputError
 from optmap.bounds.fronts import Corner, Front
 from optmap.bounds.mesh_least import least_of
 from optmap.count.meshes.count import count_nest
-from optmap.machines.accelerator import KeepRule
 from optmap.machines.fabric import Fabric, fabric_of
-from optmap.machines.given import keeping, with_homes, with_kept
+from optmap.machines.given import kept_or_refused, with_homes, with_kept
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping as NestMapping
 from optmap.mappings.nest import mapping_of, nest_of
@@ -22,6 +21,7 @@ from optmap.search.accelerators.arrange import arranged
 from optmap.search.accelerators.wires import without_wires
 from optmap.search.chains.turn_objectives import FamilyObjective
 from optmap.search.chains.turn_problems import NestProblem, half_kept
+from optmap.search.chains.turn_whole import WholeNests
 from optmap.search.exact.frame import NOTHING, WHOLE
 from optmap.search.exact.search import search_nest
 from optmap.search.found import SAME
@@ -71,7 +71,15 @@ class NestLeasts:
         """Per statement and what is given to it, how many times its floor the best nest cost that was found last."""
         self.usual = Fraction(1)
         """The same of any statement."""
-        self.evaluations = 0
+        self.whole = WholeNests(question, objective.merit)
+        self.efforts: dict[str, int] = {}
+        """Per statement the most evaluations of a search that ended."""
+        self.judged = 0
+
+    @property
+    def evaluations(self) -> int:
+        """Labels and mappings that were judged."""
+        return self.judged + self.whole.evaluations
 
     @property
     def leasts(self) -> Iterator[LeastNest]:
@@ -105,6 +113,16 @@ class NestLeasts:
         times = self.reached.get((problem.name, problem.homes), self.usual)
         return max(times * self._floored(problem, price), TINY)
 
+    def effort(self, problem: NestProblem) -> int:
+        """Evaluations that a search for a nest may take, by those of other sizes; 0 where nothing is known."""
+        return self.efforts.get(problem.name, 0)
+
+    def inherit(self, problem: NestProblem, price: Fraction) -> None:
+        """Note of a nest what is known of all its runs together."""
+        bare, least = problem.bare, self.whole.known(problem, price)
+        if least > self._least(bare, price):
+            self._note(bare, price, least)
+
     def search(self, problem: NestProblem, price: Fraction, limit: Fraction) -> bool:
         """Whether exact searches ended: with the best nest, or with none below a limit.
 
@@ -135,7 +153,13 @@ class NestLeasts:
         key = self._key(problem), price
         if key in self.mappings or self._least(problem, price) >= limit:
             return True
+        if self.whole.least(problem, price, limit) >= limit:
+            self.inherit(problem, price)
+            return True
+        before = self.judged
         found = self._shown(problem, self._machine(problem), price, limit)
+        self.whole.waited(problem, self.judged - before)
+        self.efforts[problem.name] = max(self.effort(problem), self.judged - before)
         self._note(problem, price, found.least)
         if found.ended and found.mapping is not None:
             self.mappings[key] = found.mapping
@@ -182,7 +206,7 @@ class NestLeasts:
             begun=problem.begun_part,
             cycle_pj=price,
         )
-        self.evaluations += found.evaluations
+        self.judged += found.evaluations
         least = Fraction(found.bound)
         if found.nest is None:  # a bound is trusted to `SAME`, as that of the best is
             ended = found.bound >= float(limit) * (1 - SAME)
@@ -194,14 +218,13 @@ class NestLeasts:
             return _Shown(least, mapping if found.proved else None, found.proved)
         best: NestMapping | None = None
         leasts, ended = list[Fraction](), True
-        for rule in (KeepRule.KEPT, KeepRule.REFUSED):
-            ruled = keeping(machine, problem.alone, *half, rule)
+        for ruled in kept_or_refused(machine, problem.alone, *half):
             part = self._shown(problem, ruled, price, limit)
             leasts.append(part.least)
             ended = ended and part.ended
             if part.mapping is not None:
                 best, limit = part.mapping, part.least
-        return _Shown(max(least, min(leasts)), best, ended)
+        return _Shown(max(least, min(leasts, default=limit)), best, ended)
 
     def _floor(self, problem: NestProblem) -> Corner | None:
         """What one run costs at least, whatever stays meanwhile; None if there is no room."""

@@ -9,8 +9,7 @@ from functools import lru_cache
 from math import prod
 
 from optmap.base.errors import InfeasibleError, LimitError
-from optmap.machines.accelerator import KeepRule
-from optmap.machines.given import KeptBlock, keeping, with_given
+from optmap.machines.given import KeptBlock, kept_or_refused, with_given
 from optmap.machines.machine import Machine
 from optmap.mappings.levels import Mapping
 from optmap.search.chains.blocks import GroupBlock, TurnGroup, accesses_to
@@ -135,8 +134,7 @@ def mapped(question: Question, methods: Iterable[str]) -> tuple[Mapping, Fractio
         half = half_kept(answer.mapping, question.workload)
         if half is None:
             return answer.mapping, answer.count.merit(question.merit) if answer.proved else None
-        for rule in (KeepRule.KEPT, KeepRule.REFUSED):
-            ruled = keeping(question.machine, question.workload, *half, rule)
+        for ruled in kept_or_refused(question.machine, question.workload, *half):
             found = mapped(replace(question, machine=ruled), methods)
             if found is not None:
                 return found[0], None

@@ -13,8 +13,9 @@ from optmap.mappings.nodes import Compute, Keep, Loop, Node
 from optmap.mappings.parts import branch_of
 from optmap.mappings.tree import MappingTree
 from optmap.questions.options import TileRule
-from optmap.search.chains.alone import in_turn, part_of, tails_of
+from optmap.search.chains.alone import part_of, tails_of
 from optmap.search.chains.blocks import GroupBlock, TurnGroup, accesses_to
+from optmap.search.chains.trees import sequence_of
 from optmap.search.chains.turn_problems import NestProblem, homes_in, mapped, problems_of
 from optmap.search.question import Question
 from optmap.workloads.single import has_nest, is_of_rows, product_alone
@@ -74,8 +75,11 @@ class TurnSegments:
         nodes = (Compute(statement=name),) if alone is None else self._nest(NestProblem(alone=alone), method)
         found = None if nodes is None else self._counted((name,), None, None, nodes)
         if found is None:
+            read = [access.name for access in self.workload.statement(name).inputs]
+            twice = next((tensor for tensor in read if read.count(tensor) > 1), None)
+            why = f" that keep {twice} for both reads at a level, or for none" if twice else ""
             raise InfeasibleError(
-                f"{name} of {self.workload.title} has no mapping on {self.machine.name} in perfect factors"
+                f"{name} of {self.workload.title} has no mapping on {self.machine.name} in perfect factors{why}"
             )
         return found
 
@@ -102,7 +106,7 @@ class TurnSegments:
         nodes = (
             *around,
             *(Keep(level=level, tensors=(tensor,)) for tensor, level in group.inner),
-            *in_turn(branches),
+            *sequence_of(branches),
         )
         return self._counted(group.names, group, block, nodes)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmap.search.chains.window_pair import WindowPair
-from optmap.search.chains.window_tiles import Passing, WindowTiles, Words
+from optmap.search.chains.window_tiles import LoopValues, WindowTiles, Words
 from optmap.workloads.access import Subscript, TensorAccess
 from optmap.workloads.workload import Semantics
 
@@ -32,7 +32,7 @@ class RowOrder(NamedTuple):
     inner: tuple[str, ...]
 
 
-class Stay(Enum):
+class InputStay(Enum):
     """How long words of the filter, or of the second statement's input, stay."""
 
     NOT = "single words stream past"
@@ -50,11 +50,11 @@ class ResultKept(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Make:
+class TileMake:
     """How the first statement makes a tile."""
 
     order: RowOrder
-    filter: Stay
+    filter: InputStay
     within: int | None
     """Loops over tiles of rows outside an image kept for all channels; None for one that is kept for one channel."""
     singly: tuple[str, ...] = ()
@@ -62,11 +62,11 @@ class Make:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class TileUse:
     """How the second statement uses a tile."""
 
     order: RowOrder
-    other: Stay
+    other: InputStay
     """Of its input."""
     result: ResultKept
 
@@ -101,25 +101,25 @@ class WindowPrices:
         for count in range(len(self.pair.rows), -1 if self.pair.columns else len(self.pair.rows) - 1, -1):
             yield from (RowOrder(rows[:count], rows[count:]) for rows in some)
 
-    def _stays(self, order: RowOrder, access: TensorAccess) -> Iterator[Stay]:
+    def _stays(self, order: RowOrder, access: TensorAccess) -> Iterator[InputStay]:
         """How long words of an input may stay that is not the image."""
-        yield Stay.NOT
+        yield InputStay.NOT
         if order.inner and access.dims & {*self.pair.dims} == {*self.pair.columns}:
-            yield Stay.COLUMNS
-        yield Stay.GOOD
+            yield InputStay.COLUMNS
+        yield InputStay.GOOD
 
-    def _staying(self, order: RowOrder, access: TensorAccess, stay: Stay) -> tuple[Words, Words, int]:
+    def _staying(self, order: RowOrder, access: TensorAccess, stay: InputStay) -> tuple[Words, Words, int]:
         """Of an input that is not the image: words, those that stay above both statements, and that stream past."""
         every, nothing = self.tiles.size(access, {}), self.tiles.fixed(0)
-        if stay is Stay.GOOD:
+        if stay is InputStay.GOOD:
             return every, every, 0
-        if stay is Stay.COLUMNS:
+        if stay is InputStay.COLUMNS:
             again = np.where(self.tiles.times(self.pair.columns) > 1, self.tiles.times(order.outer), 1)
             return every * again, self.tiles.size(access, dict.fromkeys(self.pair.columns)), 0
         again = self.tiles.times([d for d in self.pair.dims if d not in access.dims])
         return every * again, nothing, self.pair.workload.weight(access)
 
-    def makes(self, order: RowOrder) -> Iterator[tuple[Make, Price]]:
+    def makes(self, order: RowOrder) -> Iterator[tuple[TileMake, Price]]:
         """Ways to make all tiles, and what they cost."""
         nothing = self.tiles.fixed(0)
         places = range(-1 if self.pair.columns else 0, len(order.inner) + 1)
@@ -127,11 +127,11 @@ class WindowPrices:
         for stay in self._stays(order, self.pair.filter):
             filters, stays, word = self._staying(order, self.pair.filter, stay)
             for place, words, room in kept:
-                make = Make(order=order, filter=stay, within=place)
+                make = TileMake(order=order, filter=stay, within=place)
                 yield make, Price(words + filters, nothing + word, stays + room)
             for singly, words, room, fits in self._slabs:
-                channel = stay is Stay.NOT and not {*singly}.isdisjoint(self.pair.rows)
-                make = Make(order=order, filter=Stay.CHANNEL if channel else stay, within=None, singly=singly)
+                channel = stay is InputStay.NOT and not {*singly}.isdisjoint(self.pair.rows)
+                make = TileMake(order=order, filter=InputStay.CHANNEL if channel else stay, within=None, singly=singly)
                 one = {**dict.fromkeys(self.pair.dims), **dict.fromkeys([*self.pair.channels, *singly], 1)}
                 beside = self.tiles.size(self.pair.filter, one) if channel else word
                 yield make, Price(words + filters, room + beside, stays, fits)
@@ -162,7 +162,7 @@ class WindowPrices:
     def _slab(self, singly: Sequence[str]) -> tuple[Words, Words, NDArray[np.bool_]]:
         beyond = [d for d in self.pair.columns if d not in self.pair.image.dims]
         words = room = self.tiles.fixed(self.pair.workload.weight(self.pair.image))
-        fits, loops = self.tiles.fixed(1) > 0, dict[str, Passing]()
+        fits, loops = self.tiles.fixed(1) > 0, dict[str, LoopValues]()
         for axis in self.pair.image.axes:
             if any(d in self.pair.channels for d in axis.dims):
                 words = words * axis.count(self.pair.extents)
@@ -196,23 +196,26 @@ class WindowPrices:
             words = words if moving else words * axis.count(self.pair.extents)
         return words * self.tiles.entering([self.tiles.tile_loop(d, axes.get(d)) for d in loops]), room
 
-    def uses(self, order: RowOrder) -> Iterator[tuple[Use, Price]]:
+    def uses(self, order: RowOrder) -> Iterator[tuple[TileUse, Price]]:
         """Ways to use all tiles, and what they cost."""
         nothing = self.tiles.fixed(0)
         line = {**dict.fromkeys(self.pair.dims), **dict.fromkeys(self.pair.beyond, 1)}
         again = self._results(self.tiles.times(self.pair.summed))
         for stay in self._stays(order, self.pair.other):
             others, stays, word = self._staying(order, self.pair.other, stay)
-            inputs = self.tiles.size(self.pair.other, line) if stay is Stay.NOT else nothing
+            inputs = self.tiles.size(self.pair.other, line) if stay is InputStay.NOT else nothing
             room = inputs + self.pair.workload.weight(self.pair.result)
-            yield Use(order=order, other=stay, result=ResultKept.WORD), Price(others + again, room, stays)
+            yield TileUse(order=order, other=stay, result=ResultKept.WORD), Price(others + again, room, stays)
             room = self.tiles.size(self.pair.result, line) + word
-            yield Use(order=order, other=stay, result=ResultKept.LINE), Price(others + again, room, stays)
+            yield TileUse(order=order, other=stay, result=ResultKept.LINE), Price(others + again, room, stays)
             if self.pair.summed and not {*self.pair.summed} & {*self.pair.rows}:
                 tile = dict.fromkeys([*order.outer, *(d for d in self.pair.columns if d not in self.pair.summed)])
                 above = stays + self.tiles.size(self.pair.result, tile)
                 once = self._results(self.tiles.fixed(1))
-                yield Use(order=order, other=stay, result=ResultKept.SUMS), Price(others + once, nothing + word, above)
+                yield (
+                    TileUse(order=order, other=stay, result=ResultKept.SUMS),
+                    Price(others + once, nothing + word, above),
+                )
 
     def _results(self, visits: Words) -> Words:
         """Words of the result that move where every one is visited so often."""

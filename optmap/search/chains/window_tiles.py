@@ -30,7 +30,7 @@ Words = NDArray[Any]
 """A whole number per tile, of 64 bits or any size."""
 
 
-class Passing(NamedTuple):
+class LoopValues(NamedTuple):
     """Index values of a subscript while a loop goes on, per tile."""
 
     every: Words
@@ -114,7 +114,7 @@ class WindowTiles:
             one = one * (self.per_tile(d, lambda size: size) if size is None else size)
         return one
 
-    def entering(self, loops: Sequence[Passing]) -> Words:
+    def entering(self, loops: Sequence[LoopValues]) -> Words:
         """Index values of all subscripts that enter while loops go on.
 
         From one iteration to the next one loop goes on, those inside it begin again, and those outside it stay.
@@ -128,7 +128,7 @@ class WindowTiles:
             found = found - outside * each.going_on * self._product([other.again for other in loops[n + 1 :]])
         return found
 
-    def tile_loop(self, dim: str, axis: Subscript | None) -> Passing:
+    def tile_loop(self, dim: str, axis: Subscript | None) -> LoopValues:
         """A loop over tiles of a dim.
 
         Args:
@@ -138,7 +138,7 @@ class WindowTiles:
         extent = self.extents[dim]
         if axis is None:
             many = self.times([dim])
-            return Passing(many, many - 1, self.fixed(1))
+            return LoopValues(many, many - 1, self.fixed(1))
         factor = dict(axis.terms)[dim]
 
         def span(size: int) -> int:
@@ -153,13 +153,13 @@ class WindowTiles:
             steps = -(-extent // size) - 1
             return max(0, steps - 1) * max(0, span(size) - factor * size) + (shared(size, 1) if steps else 0)
 
-        return Passing(
+        return LoopValues(
             self.per_line(dim, span),
             self.per_tile(dim, going_on),
             self.per_tile(dim, lambda size: shared(size, -(-extent // size) - 1)),
         )
 
-    def single_loop(self, dim: str, axis: Subscript, moving: str | None) -> Passing:
+    def single_loop(self, dim: str, axis: Subscript, moving: str | None) -> LoopValues:
         """A loop in single steps over a tap or a row inside every tile, added up over all tiles along the subscript.
 
         Args:
@@ -184,7 +184,7 @@ class WindowTiles:
                 lambda size: shared(size, trips(size) - 1),
             )
         )
-        return Passing(every, going_on, again)
+        return LoopValues(every, going_on, again)
 
     def _product(self, some: Sequence[Words]) -> Words:
         found = self.fixed(1)

@@ -30,7 +30,7 @@ from optmap.mappings.nodes import Compute, Keep, Node
 from optmap.mappings.nodes import Sequence as InOrder
 from optmap.search.chains.trees import keeps, loops
 from optmap.search.chains.window_pair import WindowPair
-from optmap.search.chains.window_prices import Make, ResultKept, RowOrder, Stay, Use, WindowPrices
+from optmap.search.chains.window_prices import InputStay, ResultKept, RowOrder, TileMake, TileUse, WindowPrices
 from optmap.search.chains.window_tiles import WindowTiles, Words
 
 FAMILY = (
@@ -54,8 +54,8 @@ SOME_SIZES = "; there are too many tiles, and not all of these sizes were tried"
 class Windowed:
     """A mapping: ways and tiles, one tile for both where they are fused."""
 
-    make: Make
-    use: Use
+    make: TileMake
+    use: TileUse
     tiles: tuple[dict[str, int], dict[str, int]]
     fused: bool
     words: int
@@ -94,7 +94,7 @@ class WindowMappings:
         prices = WindowPrices(self.pair, tiles)
         held = tiles.size(self.pair.shared, tile)
         best: Windowed | None = None
-        making, using = list[tuple[int, int, Make]](), list[tuple[int, int, Use]]()
+        making, using = list[tuple[int, int, TileMake]](), list[tuple[int, int, TileUse]]()
         for order in prices.orders():
             uses = list(prices.uses(order))
             least = min(
@@ -177,7 +177,7 @@ class WindowMappings:
         return (Keep(level=memory, tensors=(self.pair.shared.name,)), InOrder(branches=(first, second)))
 
     def _outer(
-        self, level: str, tile: Mapping[str, int], *, make: Make | None = None, use: Use | None = None
+        self, level: str, tile: Mapping[str, int], *, make: TileMake | None = None, use: TileUse | None = None
     ) -> tuple[Node, ...]:
         """Loops over tiles, and what is kept above the statements."""
         order = next(way.order for way in (make, use) if way is not None)
@@ -188,16 +188,16 @@ class WindowMappings:
         def tiled(dims: Sequence[str]) -> Iterator[Node]:
             return loops(self.pair.extents, {d: tile[d] for d in dims})
 
-        def kept(stay: Stay) -> list[str]:
+        def kept(stay: InputStay) -> list[str]:
             return [access.name for access, mine in stays if mine is stay]
 
         def image(within: int) -> list[str]:
             return [self.pair.image.name] if make is not None and make.within == within else []
 
-        nodes = [*keeps(level, kept(Stay.GOOD)), *tiled(order.outer), *keeps(level, image(-1))]
+        nodes = [*keeps(level, kept(InputStay.GOOD)), *tiled(order.outer), *keeps(level, image(-1))]
         nodes += [*tiled([d for d in self.pair.columns if d not in self.pair.summed]), *keeps(level, sums)]
         nodes += [*tiled([d for d in self.pair.columns if d in self.pair.summed])]
-        nodes += keeps(level, [*kept(Stay.COLUMNS), *image(0)])
+        nodes += keeps(level, [*kept(InputStay.COLUMNS), *image(0)])
         for number, d in enumerate(order.inner, start=1):
             nodes += [*tiled([d]), *keeps(level, image(number))]
         return (*nodes, *keeps(level, [self.pair.shared.name]))
@@ -207,10 +207,10 @@ class WindowMappings:
         lines = [d for d in make.singly if d in self.pair.rows]
         there = (*self.pair.channels, *(d for d in make.singly if d not in lines)) if make.within is None else ()
         nodes: list[Node] = [*loops(left, _singly(there))]
-        nodes += keeps(level, [self.pair.filter.name] if make.filter is Stay.CHANNEL else [])
+        nodes += keeps(level, [self.pair.filter.name] if make.filter is InputStay.CHANNEL else [])
         nodes += loops(left, _singly(lines))
         nodes += keeps(level, [self.pair.image.name] if make.within is None else [])
-        if make.filter is Stay.NOT:
+        if make.filter is InputStay.NOT:
             dims = [d for d in self.pair.order(self.pair.filter) if d not in there]
             nodes += [*loops(left, _singly(dims)), *keeps(level, [self.pair.filter.name])]
         return (*nodes, Compute(statement=self.pair.first.product.name))
@@ -221,9 +221,9 @@ class WindowMappings:
         kept, streaming = (self.pair.other, self.pair.result) if word else (self.pair.result, self.pair.other)
         beyond = () if sums else self.pair.beyond
         nodes: list[Node] = [*loops(left, _singly(beyond))]
-        if use.result is ResultKept.LINE or (word and use.other is Stay.NOT):
+        if use.result is ResultKept.LINE or (word and use.other is InputStay.NOT):
             nodes += keeps(level, [kept.name])
-        if word or use.other is Stay.NOT:
+        if word or use.other is InputStay.NOT:
             dims = [d for d in self.pair.order(streaming) if d not in beyond]
             nodes += [*loops(left, _singly(dims)), *keeps(level, [streaming.name])]
         return (*nodes, Compute(statement=self.pair.second.product.name))

@@ -28,6 +28,7 @@ from optmap.search.exact.costs import cycles_of, locked_of
 from optmap.search.exact.frame import ExactFrame, product
 from optmap.search.exact.keepers import keeper_chains
 from optmap.search.exact.labels import Labels
+from optmap.search.exact.passing import ParentPort, add_passing
 from optmap.search.exact.steps import MemorySteps, Pairs
 from optmap.search.exact.ways import dim_classes, maximal_ways
 
@@ -52,6 +53,18 @@ class Prospect(Rows):
     writes: Floats
     values: Ints
     """Extents that are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simply:
+    """What bounds all moves of labels."""
+
+    chains: list[list[tuple[Floats, Floats, Floats]]]
+    """Per operand and chain what a word read by the parent and a locked word cost, and the rest."""
+    ports: list[ParentPort]
+    """Per operand; none where they do not count."""
+    units: Floats
+    """Arithmetic units in use, at most."""
 
 
 class Bounds:
@@ -157,12 +170,19 @@ class Bounds:
             found[:, operand] = ways[:, outside].prod(axis=1) * self._doubled(operand, ways)
         return found
 
-    def simply(self, own: Prospect) -> tuple[list[list[tuple[Floats, Floats, Floats]]], Floats]:
-        """Per operand and chain what a word read by the parent and a locked word cost, and the rest; and the units."""
+    def simply(self, own: Prospect) -> Simply:
+        """What bounds the same for all moves of a label: as if the ways that are left were all for each operand."""
         if not len(self.ways):
-            return [[] for _ in range(self.frame.operands)], np.ones(len(own.energy))
+            every = range(self.frame.operands)
+            return Simply(chains=[[] for _ in every], ports=[], units=np.ones(len(own.energy)))
         free, units = self._freest(own)
-        return [self._lines(own, operand, free[:, operand]) for operand in range(self.frame.operands)], units
+        every = range(self.frame.operands)
+        timed = bool(self.frame.limited) and counts_cycles(self.frame)
+        return Simply(
+            chains=[self._lines(own, operand, free[:, operand]) for operand in every],
+            ports=[self.port(own, operand, free[:, operand]) for operand in every] if timed else [],
+            units=units,
+        )
 
     def _over_ways(self, own: Prospect, clock: Clock) -> Floats:
         """The least over all maximal ways that divide what is left; 0 if the time is over."""
@@ -217,7 +237,8 @@ class Bounds:
         for operand in range(frame.operands):
             energy += self._operand(own, operand, free[:, operand])
             if frame.limited:
-                self._ports(own, operand, free[:, operand], reads, writes)
+                port = self.port(own, operand, free[:, operand])
+                add_passing(frame, port, own.first[:, operand], reads, writes)
         cycles = cycles_of(frame, reads, writes, frame.operations / (own.instances * units))
         return merit_of(frame, energy, cycles)
 
@@ -257,28 +278,32 @@ class Bounds:
                 rest[mine] -= option.less * touches[mine] + option.less_above * above[mine]
         return lines
 
-    def _ports(self, own: Prospect, operand: int, free: Floats, reads: Floats, writes: Floats) -> None:
-        """Adds the words that the present parent still reads and writes, at least."""
-        frame = self.frame
-        port = frame.port[own.parent[:, operand]]
-        rows = np.flatnonzero(port >= 0)
-        if not len(rows):
-            return
-        least = own.first[rows, operand]
-        for parent in np.unique(own.parent[rows, operand]):
-            some = own.parent[rows, operand] == parent
+    def port(self, own: Prospect, operand: int, free: Floats) -> ParentPort:
+        """The port through which an operand still passes.
+
+        Args:
+            own: labels.
+            operand: number.
+            free: children that may share a read, at most.
+        """
+        frame, parents = self.frame, own.parent[:, operand]
+        served = np.full(len(free), np.inf)
+        for parent in np.unique(parents):
             if any(option.innermost < 0 for option in self._chains[operand, int(parent)]):
-                alone = frame.operations / free[rows] / own.share[rows, operand]
-                least = np.where(some, np.minimum(least, alone), least)
-        above, passing = own.parents[rows, operand], frame.passing[own.parent[rows, operand], operand]
-        for number, (_, begun) in enumerate(frame.runs):
-            column = port[rows] + number * len(frame.limited)
-            if operand == frame.output:
-                read = np.maximum(0.0, least - begun * own.reduced_above[rows])
-                reads[rows, column] += read * passing / above
-                writes[rows, column] += least * passing / above
-            else:
-                reads[rows, column] += least * passing / above
+                some = parents == parent
+                served[some] = frame.operations / free[some] / own.share[some, operand]
+        return ParentPort(
+            operand=operand,
+            number=frame.port[parents],
+            served=served,
+            passing=frame.passing[parents, operand] / own.parents[:, operand],
+            touched=own.reduced_above if operand == frame.output else np.zeros(len(free)),
+        )
+
+
+def counts_cycles(frame: ExactFrame) -> bool:
+    """Whether cycles are in what is minimised."""
+    return frame.merit != "energy" or frame.cycle_pj > 0
 
 
 def merit_of(frame: ExactFrame, energy: Floats, cycles: Floats) -> Floats:

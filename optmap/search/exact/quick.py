@@ -12,39 +12,43 @@ from __future__ import annotations
 import numpy as np
 
 from optmap.base.arrays import Floats, Ints
-from optmap.search.exact.bounds import Bounds, Prospect, merit_of
+from optmap.search.exact.bounds import Bounds, merit_of
 from optmap.search.exact.costs import cycles_of
 from optmap.search.exact.frame import ExactFrame, product
 from optmap.search.exact.labels import Labels
+from optmap.search.exact.passing import add_passing
 from optmap.search.exact.steps import MemorySteps, Pairs, StepTable
 
 
 def quick_bound(bounds: Bounds, level: MemorySteps, labels: Labels, pairs: Pairs, moves: StepTable) -> Floats:
     """A bound per move."""
+    frame = bounds.frame
     own = bounds.of_pairs(bounds.of_labels(labels), level, pairs)
-    entering = [_entering(bounds.frame, level, pairs, moves, k) for k in range(bounds.frame.operands)]
-    energy, units = bounds.simply(own)
-    cycles = _cycles(bounds, own, units)
+    entering = [_entering(frame, level, pairs, moves, k) for k in range(frame.operands)]
+    simply = bounds.simply(own)
+    reads, writes = own.reads, own.writes
+    if simply.ports:
+        reads, writes = reads[moves.pair], writes[moves.pair]
     found = own.energy[moves.pair]
     for operand, (least, less) in enumerate(entering):
         rows = least[moves.row]
         if less is not None:
-            place = bounds.frame.sliding.index(operand)
+            place = frame.sliding.index(operand)
             window, first = less
             goes_on = labels.window[pairs.label, place][moves.pair] == window[moves.row]
             rows = rows - np.where(goes_on, first[moves.row], 0.0)
         locked = np.maximum(rows, own.locked[:, operand][moves.pair])
         first_words = np.maximum(locked * (1.0 / own.share[:, operand])[moves.pair], own.first[:, operand][moves.pair])
+        if simply.ports:
+            add_passing(frame, simply.ports[operand], first_words, reads, writes, of=moves.pair)
         best = np.full(len(found), np.inf)
-        for first, inner, rest in energy[operand]:
+        for first, inner, rest in simply.chains[operand]:
             best = np.minimum(best, first[moves.pair] * first_words + inner[moves.pair] * locked + rest[moves.pair])
         found += best
-    return merit_of(bounds.frame, found, cycles[moves.pair])
-
-
-def _cycles(bounds: Bounds, own: Prospect, units: Floats) -> Floats:
-    frame = bounds.frame
-    return cycles_of(frame, own.reads, own.writes, frame.operations / (own.instances * units))
+    compute = frame.operations / (own.instances * simply.units)
+    if simply.ports:
+        return merit_of(frame, found, cycles_of(frame, reads, writes, compute[moves.pair]))
+    return merit_of(frame, found, cycles_of(frame, reads, writes, compute)[moves.pair])
 
 
 def _entering(

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from optmap.base.clock import Clock
 from optmap.base.errors import CheckError, InfeasibleError
 from optmap.base.texts import several
+from optmap.bounds.compulsory import compulsory as every_word
 from optmap.count.levels.held import held_traffic
 from optmap.machines.partitions import CapacityGroup, capacity_groups
 from optmap.mappings.held import Corner, Held
@@ -33,6 +35,7 @@ from optmap.search.relaxation import Relaxation
 from optmap.search.space.compulsory import compulsory
 from optmap.solvers.status import PointKind
 from optmap.workloads.canonical import in_common_order
+from optmap.workloads.meanings import Padding
 from optmap.workloads.workload import Workload, access_names
 
 LATE = "the time limit came before all flows, pieces and corners were looked at"
@@ -89,9 +92,21 @@ def whole_tiles(question: Question, clock: Clock, *, rolled: int) -> tuple[Held,
         InputError: if the machine has no place for a tensor.
     """
     workload = in_common_order(question.workload)
-    groups = [(each.words, each.tensors) for each in capacity_groups(workload, question.machine.levels[0])]
-    tiling = best_tiling(workload, groups, weights_of(question), rolled=rolled, clock=clock)
+    groups = tuple((each.words, each.tensors) for each in capacity_groups(workload, question.machine.levels[0]))
+    tiling = _soon(workload, groups, tuple(weights_of(question)), rolled, clock)
     return None if tiling is None else (held_of(workload, tiling), mapping_of(question, tiling))
+
+
+@lru_cache(maxsize=64)
+def _soon(
+    workload: Workload,
+    groups: tuple[tuple[int, tuple[int, ...]], ...],
+    weights: tuple[float, ...],
+    rolled: int,
+    clock: Clock,
+) -> Tiling | None:
+    """What `best_tiling` finds soon, kept for who asks for the same again."""
+    return best_tiling(workload, groups, weights, rolled=rolled, soon=True, clock=clock)
 
 
 def weights_of(question: Question) -> list[float]:
@@ -160,6 +175,9 @@ def _found(question: Question, tiling: Tiling, held: Held, mapping: Mapping, *, 
         return float(objective.value({0: words}, machine, workload.word_bits))
 
     best = moved == least or (tiling.streams_complete and not late)
+    if workload.padding is Padding.IMPLICIT:  # the rim counts here, which does not move
+        floor = every_word(workload, 0)
+        best, least = False, floor.total_words if objective.stores else floor.loads_words
     return Found(
         mapping=mapping,
         held=held,

@@ -61,6 +61,7 @@ def best_tiling(
     *,
     streams: bool = True,
     rolled: int = MOST_ROLLED,
+    soon: bool = False,
     divisors: bool = False,
     clock: Clock = NO_LIMIT,
 ) -> Tiling | None:
@@ -75,6 +76,7 @@ def best_tiling(
         weights: objective weight per tensor, output first.
         streams: whether tensors may be streamed through a tile (not in IOOpt).
         rolled: windows that one tensor is streamed along, at most.
+        soon: whether fewer flows are looked at again with streams than there is room for.
         divisors: whether tiles must divide the extents.
         clock: when to stop looking, with the best so far.
     """
@@ -85,7 +87,7 @@ def best_tiling(
             continue
         if best is not None and clock.late:
             return replace(best, complete=False, streams_complete=False)
-        found = _UnitSearch(workload, units, groups, weights, clock).run(streams=streams, rolled=rolled)
+        found = _UnitSearch(workload, units, groups, weights, clock).run(streams=streams, rolled=rolled, soon=soon)
         if best is None or found is None:
             best = best or found
         else:
@@ -143,7 +145,7 @@ class _UnitSearch:
         self.grid = kept_grid(TileGrid, workload, units, tuple(weights)).under(groups)
         self.all = self.grid.every
 
-    def run(self, *, streams: bool, rolled: int) -> Tiling | None:
+    def run(self, *, streams: bool, rolled: int, soon: bool) -> Tiling | None:
         """The best tiling of the units; None if nothing fits."""
         flows = self._flows()
         lists = self.grid.thinned(*((1, LATE_WORK) if self.clock.late else (len(flows), WORK)))
@@ -156,8 +158,11 @@ class _UnitSearch:
         if best.value <= self.least:
             streams = False
         again, all_streams = self._variants(
-            [flows[n] for _, n, _ in ranked], complete=complete, rolled=rolled if streams else None
+            [flows[n] for _, n, _ in (ranked[:THINNED] if soon else ranked)],
+            complete=complete,
+            rolled=rolled if streams else None,
         )
+        all_streams = all_streams and not soon
         tried: list[tuple[float, int, Flow]] = []
         for flow in again:
             if self.clock.late:

@@ -19,9 +19,10 @@ from optmap.machines.machine import Machine, two_level
 from optmap.onnx_import import LayerChain, LinkedModel
 from optmap.questions.objective import TRAFFIC
 from optmap.search.chains.solve import family_of
-from optmap.search.methods import METHODS
+from optmap.search.methods import METHODS, usual_methods
 from optmap.sweeps.networks.solving import solve_network
 from optmap.workloads.amounts import Capacity
+from optmap.workloads.meanings import Padding
 
 INTERRUPTED = "somebody asked to stop before it was solved"
 
@@ -65,7 +66,8 @@ def fused_network(
         linked: the model with its chains.
         machine: of one level.
         time_limit: seconds per layer or chain.
-        method: of the layers; None for `iooub`. It minimises loads and stores, as fused mappings do, if it knows them.
+        method: of the layers; None for `iooub`, or `mopt` if layers have implicit padding. It minimises loads and
+            stores, as fused mappings do, if it knows them: against layers that waste words fusion would seem to pay.
         progress: called with a text and the share that is done.
         **options: of the layers, as for `solve_network`.
 
@@ -75,13 +77,12 @@ def fused_network(
         LimitError: if a layer has no mapping when its time is over.
     """
     layers = Network(name=linked.name, layers=linked.model.workloads)
-    # Whether fusing pays is asked of words: against layers that minimise something else it would seem to more often.
-    counted = method is None or TRAFFIC.name in METHODS[str(choose("method", method, METHODS))].minimises(machine)
+    method = _fewest_words(layers, machine) if method is None else str(choose("method", method, METHODS))
     sums = solve_network(
         layers,
         machine,
         method=method,
-        objective=TRAFFIC.name if counted else None,
+        objective=TRAFFIC.name if TRAFFIC.name in METHODS[method].minimises(machine) else None,
         time_limit=time_limit,
         progress=progress,
         **options,
@@ -115,6 +116,12 @@ def fused_network(
     )
 
 
+def _fewest_words(layers: Network, machine: Machine) -> str:
+    """The method that finds the fewest words of all layers."""
+    padded = any(layer.padding is Padding.IMPLICIT for layer in layers.layers)
+    return usual_methods(machine, TRAFFIC.name, padded=padded)[0]
+
+
 def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: TimeInput) -> tuple[FusedChain, bool]:
     """A chain with the best mapping of both products, and whether it reached the time limit.
 
@@ -129,12 +136,13 @@ def _solved(chain: LayerChain, view: NetworkView, machine: Machine, time_limit: 
     family_of(chain.workload)
     answer = solve(chain.workload, machine=machine, method="fused", time_limit=time_limit)
     unit = chain.workload.word_bits // view.total.word_bits
-    between = chain.workload.statements[0].name
+    between = chain.workload.statements[0].output
+    out_and_in = 2 * chain.workload.weight(between) * between.footprint(chain.workload.extents)
     found = FusedChain(
         chain=chain,
         apart_words=sum(alone[name] for name in chain.layers),
         fused_words=unit * int(answer.exact),
-        stays=not any(each.words for each in answer.boundaries if each.tensor == between),
+        stays=sum(each.words for each in answer.boundaries if each.tensor == between.name) < out_and_in,
         floor_words=0 if answer.bound is None else unit * int(answer.bound.value),
     )
     return found, answer.found.late

@@ -28,6 +28,7 @@ from optmap.sweeps.records.manifest import Key
 from optmap.sweeps.records.rows import KEY
 from optmap.sweeps.run import sweep
 from optmap.sweeps.spec import BOUND, Options, SweepSpec
+from optmap.workloads.meanings import Padding
 from optmap.workloads.workload import Semantics, Workload
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def solve_network(
     apart = form_on(machine).floors_apart
     if apart:
         check_addable(layers)
-    name = usual_methods(machine, objective)[0] if method is None else str(choose("method", method, METHODS))
+    padded = any(layer.padding is Padding.IMPLICIT for layer in layers.layers)
+    usual = usual_methods(machine, objective, padded=padded)[0]
+    name = usual if method is None else str(choose("method", method, METHODS))
     goal = METHODS[name].objective(objective, machine)
     add: Callable[..., NetworkView | MappedNetwork] = _moved if apart else _mapped
     methods = (BOUND, name) if apart else (name,)
