@@ -74,6 +74,15 @@ def test_unfused_mappings_are_the_best_of_unfused_ones_only():
     assert apart.space.startswith("unfused: ")
 
 
+def test_without_columns_an_image_stays_between_loops_over_rows(tmp_path):
+    """All of a window's columns stay while rows pass: 46 words, where an image for one tile moves 50."""
+    extents = {"e": 2, "r": 3, "s": 2, "x": 3, "y": 3}
+    text = "S[y,x] = I[y+r,x+s]*F[r,s]; O[e,y,x] = S[y,x]*G[e]"
+    answer = optmap.solve(text, extents=extents, semantics="assign", memory="20w", objective="traffic")
+    assert answer.cost <= 46
+    hold(answer, tmp_path)
+
+
 def test_nothing_is_proved_where_unfused_mappings_may_move_less_than_is_said_of_them():
     """Without channels neighbouring tiles share what the image has in common: these unfused ones move 81 words."""
     extents = {"d": 3, "e": 1, "y": 2, "x": 3, "r": 1, "s": 2}

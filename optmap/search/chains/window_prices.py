@@ -98,7 +98,7 @@ class WindowPrices:
     def orders(self) -> Iterator[RowOrder]:
         """Orders of loops over tiles of rows, all of them outermost first; of more than two some."""
         some = list(permutations(self.pair.rows)) if len(self.pair.rows) <= MOST_PERMUTED else [self.pair.rows]
-        for count in range(len(self.pair.rows), -1 if self.pair.columns else len(self.pair.rows) - 1, -1):
+        for count in range(len(self.pair.rows), -1, -1):
             yield from (RowOrder(rows[:count], rows[count:]) for rows in some)
 
     def _stays(self, order: RowOrder, access: TensorAccess) -> Iterator[InputStay]:
