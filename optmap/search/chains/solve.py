@@ -219,8 +219,8 @@ def _of_windows(pair: windows.WindowMappings, question: Question, *, together: b
             return _BestTree(nodes=apart[0], space=f"{space}; {graphs.APART}", exhausted=False)
     nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
     looked_at = pair.pair.sharp or (found.fused and found.words <= pair.least_apart())
-    exhausted = pair.all_sizes and looked_at
-    space += "" if pair.all_sizes else windows.SOME_SIZES
+    exhausted = pair.complete and looked_at
+    space += "" if pair.complete else windows.SOME_OF_THEM
     return _BestTree(nodes=nodes, words=found.words, space=space, exhausted=exhausted)
 
 

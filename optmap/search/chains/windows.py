@@ -46,8 +46,8 @@ APART = (
     "the smallest ones"
 )
 """Of these the mappings without anything fused."""
-SOME_SIZES = "; there are too many tiles, and not all of these sizes were tried"
-"""Said beside them where fewer tiles are looked at."""
+SOME_OF_THEM = "; there are too many tiles or rows, and not all sizes of tiles and orders of rows were tried"
+"""Said beside them where this is so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +77,9 @@ class WindowMappings:
         return WindowTiles(self.pair.workload, self.pair.dims)
 
     @property
-    def all_sizes(self) -> bool:
-        """Whether the best one is looked for among all sizes of tiles."""
-        return self._tiles.all_sizes
+    def complete(self) -> bool:
+        """Whether all sizes of tiles and all orders of rows are looked at."""
+        return self._tiles.all_sizes and WindowPrices(self.pair, self._tiles).all_orders
 
     def best(self, memory: int, clock: Clock, *, apart: bool) -> Windowed | None:
         """The mapping that moves the fewest words; None if none fits.
