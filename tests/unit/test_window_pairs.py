@@ -6,13 +6,14 @@ import re
 import pytest
 import random_trees
 from cases import some
-from mapping_trees import moved, tree_of
+from mapping_trees import moved, scratchpads, tree_of
 from random_trees import random_tree
 from walked_answers import hold
 
 import optmap
 from optmap.base.errors import InfeasibleError, InputError
 from optmap.count.trees import count_boxes, walk_tree
+from optmap.search.chains import window_tiles, windows
 from optmap.workloads.parser import parse_workload
 from optmap.workloads.workload import Semantics
 
@@ -61,6 +62,74 @@ def test_no_more_moves_than_another_mapper_needs(text, extents, reached):
     for memory, words in reached:
         answer = optmap.solve(text, extents=extents, semantics="assign", memory=f"{memory}w", objective="traffic")
         assert answer.cost <= words
+
+
+def test_unfused_mappings_are_the_best_of_unfused_ones_only():
+    extents = {"c": 8, "d": 8, "e": 8, "y": 6, "x": 6, "r": 3, "s": 3}
+    fused, apart = (optmap.solve(CONVOLUTION, extents=extents, memory="337w", method=m) for m in ("fused", "apart"))
+    assert fused.cost < apart.cost
+    assert fused.proved
+    assert apart.proved
+    assert "fused: " in fused.space
+    assert apart.space.startswith("unfused: ")
+
+
+def test_without_columns_an_image_stays_between_loops_over_rows(tmp_path):
+    """All of a window's columns stay while rows pass: 46 words, where an image for one tile moves 50."""
+    extents = {"e": 2, "r": 3, "s": 2, "x": 3, "y": 3}
+    text = "S[y,x] = I[y+r,x+s]*F[r,s]; O[e,y,x] = S[y,x]*G[e]"
+    answer = optmap.solve(text, extents=extents, semantics="assign", memory="20w", objective="traffic")
+    assert answer.cost <= 46
+    hold(answer, tmp_path)
+
+
+def test_nothing_is_proved_where_unfused_mappings_may_move_less_than_is_said_of_them():
+    """Without channels neighbouring tiles share what the image has in common: these unfused ones move 81 words."""
+    extents = {"d": 3, "e": 1, "y": 2, "x": 3, "r": 1, "s": 2}
+    first = [
+        {"loop": "d", "tile": 1},
+        {"keep": "buffer", "tensors": ["F"]},
+        *[{"loop": "y", "tile": 1}, {"loop": "x", "tile": 1}, {"keep": "buffer", "tensors": ["S"]}],
+        *[{"loop": "s", "tile": 1}, {"keep": "buffer", "tensors": ["I"]}, {"compute": "S"}],
+    ]
+    second = [
+        *[{"loop": "x", "tile": 1}, {"keep": "buffer", "tensors": ["O"]}, {"loop": "d", "tile": 1}],
+        *[{"loop": "y", "tile": 1}, {"keep": "buffer", "tensors": ["S", "G"]}, {"compute": "O"}],
+    ]
+    nodes = [{"keep": "Memory", "tensors": ["S"]}, {"sequence": [first, second]}]
+    workload = parse_workload(DEPTHWISE, extents, semantics=Semantics.ASSIGN)
+    count = count_boxes(tree_of(nodes, workload, scratchpads(buffer=4)))
+    words = sum(row.loads_words + row.stores_words for row in count.moved)
+    answer = optmap.solve(workload, memory="4w", objective="traffic")
+    assert words == 81
+    assert count.rooms[0].occupancy_words == 4
+    assert words >= answer.cost or not answer.proved
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_what_is_proved_does_not_depend_on_the_order_of_rows(images):
+    """Tiles along the window share the image if this row is the innermost; three rows are tried in one order."""
+    extents = {"n": images, "d": 3, "c": 3, "e": 3, "y": 12, "x": 3, "r": 3}
+    texts = (
+        "S[n,d,y,x] = I[n,c,y+r,x]*F[d,c,r]; O[n,e,y,x] = S[n,d,y,x]*G[e,d]",
+        "S[n,d,x,y] = I[n,c,x,y+r]*F[d,c,r]; O[n,e,x,y] = S[n,d,x,y]*G[e,d]",
+    )
+    one, other = (optmap.solve(text, extents=extents, memory="50w") for text in texts)
+    assert other.proved  # the floor
+    assert one.proved == (images == 1)
+    assert one.cost == other.cost or not one.proved
+
+
+def test_of_too_many_tiles_some_are_tried_and_nothing_is_proved(monkeypatch, tmp_path):
+    extents = {"c": 3, "d": 7, "e": 2, "y": 6, "x": 5, "r": 2, "s": 2}
+    every = optmap.solve(CONVOLUTION, extents=extents, memory="50w")
+    monkeypatch.setattr(window_tiles, "MOST", 20)
+    some_tiles = optmap.solve(CONVOLUTION, extents=extents, memory="50w")
+    assert every.proved
+    assert not some_tiles.proved
+    assert windows.SOME_OF_THEM in some_tiles.space
+    assert some_tiles.cost >= every.cost
+    hold(some_tiles, tmp_path)
 
 
 def test_inputs_with_windows_are_counted_as_they_are_walked(monkeypatch):

@@ -212,12 +212,16 @@ def _of_windows(pair: windows.WindowMappings, question: Question, *, together: b
     found = pair.best(_room(question), question.clock, apart=not together)
     if found is None:
         return pair.least_room()
+    space = windows.FAMILY if together else windows.APART
     if found.words > pair.least_apart():
         apart = graphs.ChainGraph(question, lambda part: None).apart()
         if apart is not None and apart[1] < found.words:
-            return _BestTree(nodes=apart[0], space=f"{windows.FAMILY}; {graphs.APART}", exhausted=False)
+            return _BestTree(nodes=apart[0], space=f"{space}; {graphs.APART}", exhausted=False)
     nodes = pair.tree(found, question.machine.levels[0].name, question.machine.memory)
-    return _BestTree(nodes=nodes, words=found.words, space=windows.FAMILY, exhausted=found.fused or pair.pair.sharp)
+    looked_at = pair.pair.sharp or (found.fused and found.words <= pair.least_apart())
+    exhausted = pair.complete and looked_at
+    space += "" if pair.complete else windows.SOME_OF_THEM
+    return _BestTree(nodes=nodes, words=found.words, space=space, exhausted=exhausted)
 
 
 def _of_products(

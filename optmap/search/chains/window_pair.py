@@ -43,6 +43,8 @@ class WindowPair:
             )
         self.rows = tuple(d for d in self.dims if d in self.image.dims and d not in self.filter.dims)
         self.columns = tuple(d for d in self.dims if d not in self.rows)
+        self.long_rows = tuple(d for d in self.rows if self.extents[d] > 1)
+        """Of which the order of loops matters."""
         windows = [axis for axis in self.image.axes if len(axis.terms) > 1]
         self.taps = tuple(d for axis in windows for d in axis.dims if d not in dims)
         self.channels = tuple(d for d in self.order(self.image) if d not in self.rows and d not in self.taps)

@@ -95,10 +95,16 @@ class WindowPrices:
     def __init__(self, pair: WindowPair, tiles: WindowTiles) -> None:
         self.pair, self.tiles = pair, tiles
 
+    @property
+    def all_orders(self) -> bool:
+        """Whether rows are looked at in all orders."""
+        return len(self.pair.long_rows) <= MOST_PERMUTED
+
     def orders(self) -> Iterator[RowOrder]:
         """Orders of loops over tiles of rows, all of them outermost first; of more than two some."""
-        some = list(permutations(self.pair.rows)) if len(self.pair.rows) <= MOST_PERMUTED else [self.pair.rows]
-        for count in range(len(self.pair.rows), -1 if self.pair.columns else len(self.pair.rows) - 1, -1):
+        short = tuple(d for d in self.pair.rows if d not in self.pair.long_rows)
+        some = [(*short, *long) for long in permutations(self.pair.long_rows)] if self.all_orders else [self.pair.rows]
+        for count in range(len(self.pair.rows), -1, -1):
             yield from (RowOrder(rows[:count], rows[count:]) for rows in some)
 
     def _stays(self, order: RowOrder, access: TensorAccess) -> Iterator[InputStay]:
@@ -141,9 +147,9 @@ class WindowPrices:
         windows = [
             [d for d in axis.dims if d in self.pair.taps and self.pair.extents[d] > 1] for axis in self.pair.image.axes
         ]
-        rows = [[d for d in axis.dims if d in self.pair.rows] for axis in self.pair.image.axes]
+        rows = [[d for d in axis.dims if d in self.pair.long_rows] for axis in self.pair.image.axes]
         moving = [mine for mine in rows if mine]
-        for many in range(len(moving) + 1 if len(moving) <= MOST_PERMUTED else 1):
+        for many in range(len(moving) + 1 if self.all_orders else 1):
             for lines in permutations([d for (d,) in moving], many):
                 free = [taps for taps, mine in zip(windows, rows, strict=True) if taps and not {*mine} & {*lines}]
                 for count in range(len(free) + 1):

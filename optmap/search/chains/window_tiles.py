@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from optmap.base.errors import LimitError
+from optmap.base.arrays import Ints
 from optmap.search.chains.family import smallest_tiles
 from optmap.workloads.access import Subscript, TensorAccess
 from optmap.workloads.workload import Workload
 
 MOST = 300_000
-"""Tiles that are looked at."""
+"""Tiles that are looked at: where there are more, fewer sizes are, spread evenly."""
 WIDEST = 2**58
 """Operations above which numbers are Python's."""
 Words = NDArray[Any]
@@ -47,17 +47,15 @@ class WindowTiles:
     Args:
         workload: of the pair.
         dims: of the intermediate.
-
-    Raises:
-        LimitError: if they are too many.
     """
 
     def __init__(self, workload: Workload, dims: Sequence[str]) -> None:
         self.extents, self._weight = workload.extents, workload.weight
-        self._sizes = {d: smallest_tiles(self.extents[d]) for d in dims}
-        count = prod(map(len, self._sizes.values()))
-        if count > MOST:
-            raise LimitError(f"{workload.title} has {count:,} tiles of {', '.join(dims)}; {MOST:,} are tried")
+        sizes = {d: smallest_tiles(self.extents[d]) for d in dims}
+        most = _most_sizes([len(every) for every in sizes.values()])
+        self.all_sizes = max(map(len, sizes.values()), default=0) <= most
+        """Whether none of these sizes is left out because there are too many."""
+        self._sizes = {d: _spread(every, most) for d, every in sizes.items()}
         widths = [workload.weight(access) for each in workload.statements for access in each.accesses]
         self._kind: Any = object if 8 * max(widths) * prod(self.extents.values()) > WIDEST else np.int64
         grid = np.indices([len(sizes) for sizes in self._sizes.values()]).reshape(len(self._sizes), -1)
@@ -198,3 +196,18 @@ class WindowTiles:
 def one(size: int) -> int:
     """Of every tile, however large."""
     return 1
+
+
+def _most_sizes(numbers: Sequence[int]) -> int:
+    """Sizes along one dim of which there are no more than `MOST` tiles, of dims with so many each."""
+    most = max(numbers, default=1)
+    while most > 1 and prod(min(number, most) for number in numbers) > MOST:
+        most -= 1
+    return most
+
+
+def _spread(sizes: Ints, most: int) -> Ints:
+    """So many of some sizes, the least and the largest among them."""
+    if len(sizes) <= most:
+        return sizes
+    return sizes[np.linspace(0, len(sizes) - 1, most).round().astype(np.int64)]

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -39,6 +40,14 @@ FAMILY = (
     "statement; of every number of tiles the smallest ones"
 )
 """The mappings among which the best is found, in words."""
+APART = (
+    "unfused: a tile of its own for each statement, an image kept for one channel or for all, with all taps or sliding "
+    "along one, filters streaming word by word or staying, for good or for a tile of columns; of every number of tiles "
+    "the smallest ones"
+)
+"""Of these the mappings without anything fused."""
+SOME_OF_THEM = "; there are too many tiles or rows, and not all sizes of tiles and orders of rows were tried"
+"""Said beside them where this is so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +71,16 @@ class WindowMappings:
     def __init__(self, pair: WindowPair) -> None:
         self.pair = pair
 
+    @cached_property
+    def _tiles(self) -> WindowTiles:
+        """All tiles of the intermediate."""
+        return WindowTiles(self.pair.workload, self.pair.dims)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all sizes of tiles and all orders of rows are looked at."""
+        return self._tiles.all_sizes and WindowPrices(self.pair, self._tiles).all_orders
+
     def best(self, memory: int, clock: Clock, *, apart: bool) -> Windowed | None:
         """The mapping that moves the fewest words; None if none fits.
 
@@ -70,9 +89,8 @@ class WindowMappings:
             clock: when it is late, the best so far is taken.
             apart: whether nothing is to be fused.
         """
-        tiles = WindowTiles(self.pair.workload, self.pair.dims)
         tile = dict.fromkeys(self.pair.dims)
-        tiles = tiles.some(tiles.size(self.pair.shared, tile) < memory)
+        tiles = self._tiles.some(self._tiles.size(self.pair.shared, tile) < memory)
         prices = WindowPrices(self.pair, tiles)
         held = tiles.size(self.pair.shared, tile)
         best: Windowed | None = None
@@ -84,7 +102,7 @@ class WindowMappings:
                 default=0,
             )
             for make, made in prices.makes(order):
-                if clock.late and best is not None:
+                if clock.late and (best is not None or (making and using)):
                     break
                 own = _least(made.words, held + made.room + made.above, memory, made.fits)
                 if self._alone(order, [d for d in self.pair.channels if d not in self.pair.dims]):
@@ -130,7 +148,7 @@ class WindowMappings:
 
     def least_room(self) -> int:
         """Words that every mapping needs."""
-        prices = WindowPrices(self.pair, WindowTiles(self.pair.workload, self.pair.dims))
+        prices = WindowPrices(self.pair, self._tiles)
         order = RowOrder(self.pair.rows, ())
         rooms = [
             min(int((price.room + price.above)[0]) for _, price in some)
