@@ -74,6 +74,14 @@ def test_unfused_mappings_are_the_best_of_unfused_ones_only():
     assert apart.space.startswith("unfused: ")
 
 
+def test_channels_that_are_not_summed_do_not_come_between_tiles():
+    """Unfused, tiles of a depthwise image share it: 72 words, of which nothing was known when 76 were called proved."""
+    extents = {"d": 2, "e": 4, "r": 3, "y": 4}
+    workload = parse_workload("S[d,y] = I[d,y+r]*F[d,r]; O[e,y] += S[d,y]*G[e,d]", extents)
+    answer = optmap.solve(workload, memory="6w", objective="loads")
+    assert answer.cost <= 72 or not answer.proved
+
+
 def test_without_columns_an_image_stays_between_loops_over_rows(tmp_path):
     """All of a window's columns stay while rows pass: 46 words, where an image for one tile moves 50."""
     extents = {"e": 2, "r": 3, "s": 2, "x": 3, "y": 3}

@@ -55,9 +55,10 @@ class WindowPair:
     def sharp(self) -> bool:
         """Whether words of unfused mappings are what is said, and not at most so many.
 
-        Without channels, or dims of the result alone, a tile may find there what the one before has left.
+        Without channels that are summed, or dims of the result alone, a tile may find there what the one before left.
         """
-        return min(prod(self.extents[d] for d in some) for some in (self.channels, self.beyond)) > 1
+        summed = [d for d in self.channels if d not in self.dims]
+        return min(prod(self.extents[d] for d in some) for some in (summed, self.beyond)) > 1
 
     def order(self, access: TensorAccess) -> tuple[str, ...]:
         """Dims of an access in the order of its subscripts."""
