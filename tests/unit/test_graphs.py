@@ -97,3 +97,12 @@ def test_a_function_of_several_tensors_needs_a_word_of_each():
         with pytest.raises(InfeasibleError):
             optmap.solve(workload, memory=f"{words - 1}w")
         assert optmap.solve(workload, memory=f"{words}w").count.levels[0].occupancy_words == words
+
+
+def test_statistics_of_rows_have_room_beside_the_tiles_of_statements_by_themselves(tmp_path):
+    text = (
+        "S[m,l] = A[m,k]*B[k,l]; P[m,l] = exp(S[m,l]); Q[m,l] = layernorm(P[m,l], l); T[m,l] = tanh(Q[m,l]); "
+        "C[m,n] = T[m,l]*D[l,n]"
+    )
+    answer = optmap.solve(text, extents="k=5,l=5,m=3,n=4", memory="32w", objective="loads")
+    hold(answer, tmp_path)

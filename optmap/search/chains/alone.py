@@ -240,6 +240,7 @@ def _by_itself(question: Question, name: str, tail: Ordered[str]) -> list[Branch
     )
     names = [access.name for access in statement.inputs]
     several = statement.multiplies and not machine.levels[1:] and len(set(names)) == len(names)
+    several = several and not rows_beside(workload, statement, tail)  # statistics of rows stay beside the whole tile
     levels = [level.name for level in machine.levels]
     choices: list[list[Branch]] = []
     for held in (True, False) if several else (False,):
