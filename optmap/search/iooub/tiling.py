@@ -145,7 +145,7 @@ class _UnitSearch:
         self.grid = kept_grid(TileGrid, workload, units, tuple(weights)).under(groups)
         self.all = self.grid.every
 
-    def run(self, *, streams: bool, rolled: int, soon: bool) -> Tiling | None:
+    def run(self, *, streams: bool, rolled: int = MOST_ROLLED, soon: bool = False) -> Tiling | None:
         """The best tiling of the units; None if nothing fits."""
         flows = self._flows()
         lists = self.grid.thinned(*((1, LATE_WORK) if self.clock.late else (len(flows), WORK)))
