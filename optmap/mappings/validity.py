@@ -86,11 +86,18 @@ def _check_leaves(workload: Workload, found: tuple[PathLeaf, ...]) -> None:
 def _apart(one: PathLeaf, other: PathLeaf, statement: Statement) -> bool:
     """Whether boxes above two leaves have no iteration of the statement in common."""
     return any(
-        not set(first.ranges[d]) & set(second.ranges[d])
+        not _meet(first.ranges[d], second.ranges[d])
         for first in _boxes(one)
         for second in _boxes(other)
         for d in first.ranges.keys() & second.ranges.keys() & set(statement.dims)
     )
+
+
+def _meet(one: range, other: range) -> bool:
+    """Whether two ranges have an iteration in common."""
+    if one.step == other.step == 1:
+        return max(one.start, other.start) < min(one.stop, other.stop)
+    return not set(one).isdisjoint(other)
 
 
 def _boxes(leaf: PathLeaf) -> tuple[Box, ...]:
