@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from optmap.base.clock import stopping
 from optmap.cli.console import LIMIT_REACHED, complain, guarded, say_answer
 from optmap.cli.options import JsonOption, WorkloadArgument, output_option, picture_option, taking
 from optmap.cli.pictures import prepare_picture
@@ -29,7 +30,8 @@ Examples:
   optmap curve 'S[m,l] = A[m,k]*B[k,l]; C[m,n] = S[m,l]*D[l,n]' --extents m=64,l=64,k=16,n=16
   optmap curve 'C[i,j] = A[i,k]*B[k,j]' --extents i=64,j=64,k=64 --memory 50w:4000w --within 10 --json
 
-Exit codes: 0 traced, 2 bad input, 3 nothing fits, 4 the time was over before words of all neighbours were near.
+Exit codes: 0 traced, 2 bad input, 3 nothing fits, 4 interrupted or the time was over before words of all neighbours
+were near.
 """
 
 
@@ -60,6 +62,7 @@ def curve(
         found.save(output)
     say_answer(found, as_json=as_json)
     if not found.complete:
-        complain("the time was over; words of some neighbours are further apart than was asked for")
+        why = "interrupted" if stopping() else "the time was over"
+        complain(f"{why}; words of some neighbours are further apart than was asked for")
         return LIMIT_REACHED
     return 0
