@@ -32,7 +32,7 @@ from optmap.search.found import SAME
 from optmap.search.leasts import FamilyBound
 from optmap.search.question import Question
 
-MOST_MEMBERS = 2**12
+MOST_MEMBERS = 2**13
 """Members of a family that are looked at, each for some milliseconds."""
 NEAR = Fraction(1001, 1000)
 """Times what is shown of a nest: a share that is less is as good as reached."""
